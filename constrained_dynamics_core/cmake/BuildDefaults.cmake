@@ -1,0 +1,63 @@
+# Options and defaults that every target of the core shares.
+
+option(BUILD_SHARED_LIBS "Build the core as a shared library" ON)
+option(CD_BUILD_EXAMPLES "Build the examples" ON)
+option(CD_CCACHE "Compile through ccache where it is found" ON)
+if(DEFINED ENV{CI})
+  set(cd_in_ci ON)
+else()
+  set(cd_in_ci OFF)
+endif()
+option(CD_WERROR "Treat compiler warnings as errors (default: only when the environment has CI)"
+  ${cd_in_ci})
+set(CD_SANITIZE "" CACHE STRING
+  "Sanitizers of all targets, as after -fsanitize= (address,undefined; thread; realtime)")
+
+get_property(cd_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(NOT CMAKE_BUILD_TYPE AND NOT cd_multi_config)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+
+if(CD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(CD_CCACHE_PROGRAM ccache)
+  if(CD_CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CD_CCACHE_PROGRAM})
+  endif()
+endif()
+
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Libraries and programs of the build tree lie together, as they do after an installation.
+include(GNUInstallDirs)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+# Installed binaries find each other by place, and the libraries of the Python wheels by path.
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN")
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
+# Warnings, sanitizers and Eigen's settings of one target.
+#
+# EIGEN_STACK_ALLOCATION_LIMIT: Eigen keeps the temporary blocks of its matrix products on the stack up
+# to this size, in bytes, and takes larger ones from the heap. The default of 128 KiB is reached by the
+# products of some hundred rows; 1 MiB keeps a real-time cycle free of allocations, within the 8 MiB of
+# a usual stack.
+function(cd_target_defaults target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+    $<$<BOOL:${CD_WERROR}>:-Werror>
+  )
+  target_compile_definitions(${target} PRIVATE EIGEN_STACK_ALLOCATION_LIMIT=1048576)
+  if(CD_SANITIZE)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${CD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${CD_SANITIZE})
+    # Eigen's own alignment by over-allocation confuses the address sanitizer's interceptors; glibc's
+    # malloc is aligned to 16 bytes already.
+    target_compile_definitions(${target} PRIVATE EIGEN_MALLOC_ALREADY_ALIGNED=1)
+  endif()
+endfunction()

@@ -1,0 +1,67 @@
+# Finds what the core is built on.
+#
+# Pinocchio comes from wherever CMAKE_PREFIX_PATH (or pinocchio_DIR) points to, for instance a ROS 2
+# installation; where those know none, from the virtual environment that setup/setup.sh makes.
+
+set(CD_VENV "" CACHE PATH
+  "Virtual environment with libpinocchio (default: .venv beside the core or in the top folder)")
+
+set(cd_venv_candidates ${CD_VENV})
+if(NOT CD_VENV)
+  set(cd_venv_candidates ${PROJECT_SOURCE_DIR}/.venv ${PROJECT_SOURCE_DIR}/../.venv)
+endif()
+set(cd_cmeel_prefix "")
+foreach(candidate IN LISTS cd_venv_candidates)
+  file(GLOB found LIST_DIRECTORIES true ${candidate}/lib/python3*/site-packages/cmeel.prefix)
+  if(found AND NOT cd_cmeel_prefix)
+    list(GET found 0 cd_cmeel_prefix)
+    file(REAL_PATH ${cd_cmeel_prefix} cd_cmeel_prefix)
+  endif()
+endforeach()
+if(CD_VENV AND NOT cd_cmeel_prefix)
+  message(FATAL_ERROR "CD_VENV is ${CD_VENV}, which holds no lib/python3*/site-packages/cmeel.prefix; "
+    "setup/setup.sh makes such an environment.")
+endif()
+
+# A prefix given by the user wins over the default environment; CD_VENV wins over everything.
+if(NOT CD_VENV)
+  find_package(pinocchio QUIET CONFIG)
+endif()
+if(NOT pinocchio_FOUND AND cd_cmeel_prefix)
+  list(PREPEND CMAKE_PREFIX_PATH ${cd_cmeel_prefix})
+endif()
+
+# The FindBoost module of CMake does not know the newest Boost releases by name.
+set(Boost_NO_WARN_NEW_VERSIONS ON)
+
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(pinocchio 3.9 CONFIG)
+if(NOT pinocchio_FOUND)
+  message(FATAL_ERROR "Pinocchio 3.9 or newer was not found. Run setup/setup.sh (which fills .venv), "
+    "or name its place in CMAKE_PREFIX_PATH or CD_VENV.")
+endif()
+find_package(tinyxml2 REQUIRED CONFIG)
+find_package(yaml-cpp REQUIRED CONFIG)
+if(TARGET yaml-cpp::yaml-cpp)
+  set(CD_YAML_CPP yaml-cpp::yaml-cpp)
+else()
+  set(CD_YAML_CPP yaml-cpp)
+endif()
+
+# The compiled Pinocchio with its parsers, and the Boost headers that come with it.
+add_library(cd_pinocchio INTERFACE)
+target_link_libraries(cd_pinocchio INTERFACE
+  pinocchio::pinocchio_default pinocchio::pinocchio_parsers Boost::headers)
+
+# Robot descriptions for tests and examples: those of the package example-robot-data.
+set(cd_robot_data_default "")
+foreach(prefix IN LISTS CMAKE_PREFIX_PATH)
+  if(NOT cd_robot_data_default AND IS_DIRECTORY ${prefix}/share/example-robot-data/robots)
+    set(cd_robot_data_default ${prefix}/share/example-robot-data/robots)
+  endif()
+endforeach()
+set(CD_EXAMPLE_ROBOT_DATA "${cd_robot_data_default}" CACHE PATH
+  "Folder 'robots' of example-robot-data; empty where there is none")
+
+message(STATUS "Pinocchio ${pinocchio_VERSION}: ${pinocchio_DIR}")
+message(STATUS "Robots: ${CD_EXAMPLE_ROBOT_DATA}")

@@ -1,0 +1,31 @@
+# Installs the library, its headers and the package config constrained_dynamics_core.
+include(CMakePackageConfigHelpers)
+
+set(cd_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/constrained_dynamics_core)
+
+install(TARGETS constrained_dynamics_core EXPORT constrained_dynamics_coreTargets
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+)
+install(DIRECTORY include/constrained_dynamics DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.hpp")
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/include/constrained_dynamics/export.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/constrained_dynamics)
+
+install(EXPORT constrained_dynamics_coreTargets
+  NAMESPACE constrained_dynamics:: DESTINATION ${cd_package_dir})
+configure_package_config_file(
+  cmake/constrained_dynamics_coreConfig.cmake.in
+  ${CMAKE_CURRENT_BINARY_DIR}/constrained_dynamics_coreConfig.cmake
+  INSTALL_DESTINATION ${cd_package_dir}
+)
+write_basic_package_version_file(
+  ${CMAKE_CURRENT_BINARY_DIR}/constrained_dynamics_coreConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion
+)
+install(FILES
+  ${CMAKE_CURRENT_BINARY_DIR}/constrained_dynamics_coreConfig.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/constrained_dynamics_coreConfigVersion.cmake
+  DESTINATION ${cd_package_dir}
+)

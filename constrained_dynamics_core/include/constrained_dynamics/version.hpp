@@ -1,0 +1,11 @@
+#pragma once
+
+#include "constrained_dynamics/export.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Version of the library that is linked at run time, as "major.minor.patch". Real-time safe: yes.
+CONSTRAINED_DYNAMICS_EXPORT const char * version() noexcept;
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# Brings a machine to the state in which the project can be configured: Debian packages by apt where
+# that is permitted, PyPI packages into a virtual environment. A second run finds everything in place,
+# needs no network and takes a fraction of a second.
+#
+# usage: setup/setup.sh [--sanitizers] [4.1|3.9]
+#   4.1, 3.9       version of Pinocchio: .venv (4.1, the default) or .venv-pinocchio-3.9
+#   --sanitizers   also the compiler of the presets asan-ubsan, tsan and rtsan
+# environment:
+#   CD_SKIP_APT=1  leave Debian packages alone (their parts come from somewhere else)
+#   CD_PYTHON=...  the Python interpreter that makes the virtual environment
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf 'set-up: %s\n' "$*"; }
+fail() {
+  printf 'set-up failed: %s\n' "$1" >&2
+  shift
+  [ $# -eq 0 ] || printf '  %s\n' "$@" >&2
+  exit 1
+}
+
+pinocchio=4.1
+package_lists=(setup/debian-packages.txt)
+for argument in "$@"; do
+  case "$argument" in
+    --sanitizers) package_lists+=(setup/debian-packages-sanitizers.txt) ;;
+    4.1 | 3.9) pinocchio=$argument ;;
+    *) fail "PINOCCHIO is '$argument'; allowed are 4.1 (the default) and 3.9." ;;
+  esac
+done
+
+# Two set-ups at a time would write into the same folders.
+exec 9<setup
+flock 9
+
+# ---- Debian packages -------------------------------------------------------------------------------
+
+missing_packages() {
+  local package
+  grep -hv '^#' "${package_lists[@]}" | while read -r package; do
+    case "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" in
+      installed) ;;
+      *) printf '%s ' "$package" ;;
+    esac
+  done
+}
+
+install_debian_packages() {
+  local missing as_root=() log
+  missing=$(missing_packages)
+  [ -n "$missing" ] || return 0
+  say "Debian packages missing: $missing"
+  if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+      as_root=(sudo -n)
+    else
+      fail "these Debian packages are missing and this user may not install them: $missing" \
+        "Ask an administrator for, or run yourself:  sudo apt-get install $missing"
+    fi
+  fi
+  log=$(mktemp)
+  say "apt-get update"
+  if ! "${as_root[@]}" apt-get update >"$log" 2>&1; then
+    say "apt-get update reported errors; trying with the package lists at hand"
+  fi
+  say "apt-get install $missing"
+  # shellcheck disable=SC2086  # a list of words
+  if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends $missing >>"$log" 2>&1; then
+    grep -E '^(E|Err|W):?' "$log" | tail -n 15 >&2 || true
+    rm -f "$log"
+    fail "apt could not install these Debian packages: $(missing_packages)" \
+      "The lines above are apt's. Is there a network, and do the sources in /etc/apt name a mirror?"
+  fi
+  rm -f "$log"
+}
+
+if [ -n "${CD_SKIP_APT:-}" ]; then
+  say "CD_SKIP_APT is set: Debian packages are not looked at"
+elif command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+  install_debian_packages
+else
+  say "this is not a Debian system; these parts must be there under their local names:" \
+    "$(grep -hv '^#' "${package_lists[@]}" | tr '\n' ' ')"
+fi
+
+# ---- PyPI packages ---------------------------------------------------------------------------------
+
+if [ "$pinocchio" = 4.1 ]; then venv=.venv; else venv=.venv-pinocchio-$pinocchio; fi
+requirements=setup/requirements-pinocchio-$pinocchio.txt
+stamp=$venv/set-up-complete
+# The stamp is written last and holds what the environment was made from.
+wanted="$(sha256sum <"$requirements" | cut -d' ' -f1) $PWD/$venv"
+
+if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && "$venv/bin/python" -c '' 2>/dev/null; then
+  exit 0
+fi
+
+# A Python of 3.9 or newer that can make environments and speak TLS. The system's own comes first:
+# its development files are the ones that apt installs.
+python=
+for candidate in ${CD_PYTHON:-/usr/bin/python3 python3}; do
+  if "$candidate" -c 'import ensurepip, ssl, sys, venv; sys.exit(sys.version_info < (3, 9))' \
+    2>/dev/null; then
+    python=$candidate
+    break
+  fi
+done
+[ -n "$python" ] || fail "no Python 3.9 or newer with venv, ensurepip and ssl was found." \
+  "Tried: ${CD_PYTHON:-/usr/bin/python3 python3}.  On Debian:  apt-get install python3-venv"
+
+count=$(grep -cv '^#' "$requirements")
+say "PyPI packages for Pinocchio $pinocchio into $venv ($count packages, some 0.5 GB to download)"
+rm -rf "$venv"
+log=$(mktemp)
+give_up() {
+  rm -rf "$venv" "$log"
+  fail "$@"
+}
+trap 'rm -rf "$venv" "$log"; exit 130' INT TERM
+"$python" -m venv "$venv" >"$log" 2>&1 ||
+  give_up "$python could not make a virtual environment: $(tail -n 1 "$log")" \
+    "On Debian:  apt-get install python3-venv"
+"$venv/bin/python" -m pip --version >/dev/null 2>&1 ||
+  "$venv/bin/python" -m ensurepip --upgrade >"$log" 2>&1 ||
+  give_up "there is no pip in the new virtual environment: $(tail -n 1 "$log")" \
+    "On Debian:  apt-get install python3-venv"
+# --no-deps: the file names every package, and nothing that it does not name comes in.
+if ! "$venv/bin/python" -m pip --disable-pip-version-check --no-input install --no-deps \
+  --only-binary :all: --progress-bar off -r "$requirements" 2>"$log.err" >"$log"; then
+  index=$("$venv/bin/python" -m pip config get global.index-url 2>/dev/null) || index=
+  index=${PIP_INDEX_URL:-${index:-https://pypi.org/simple}}
+  errors=$(grep -E '^ERROR' "$log.err" | tail -n 3) || errors=
+  rm -f "$log.err"
+  give_up "the PyPI packages of $requirements could not be had from $index." \
+    "pip says: ${errors:-nothing}" \
+    "Is there a network? A mirror can be named by the environment variable PIP_INDEX_URL."
+fi
+rm -f "$log.err"
+"$venv/bin/python" -m pip --disable-pip-version-check check >"$log" 2>&1 ||
+  say "pip check of $venv: $(tr '\n' ';' <"$log")"
+printf '%s\n' "$wanted" >"$stamp"
+rm -f "$log"
+trap - INT TERM
+say "$venv is complete"
