@@ -23,11 +23,20 @@ if(CD_VENV AND NOT cd_cmeel_prefix)
     "setup/setup.sh makes such an environment.")
 endif()
 
-# A prefix given by the user wins over the default environment; CD_VENV wins over everything.
+# A place named by the user wins over the default environment; CD_VENV wins over everything.
+set(cd_given_pinocchio "")
 if(NOT CD_VENV)
-  find_package(pinocchio QUIET CONFIG)
+  if(pinocchio_DIR AND NOT pinocchio_DIR MATCHES "cmeel\\.prefix")
+    set(cd_given_pinocchio ${pinocchio_DIR})
+  else()
+    set(prefixes ${CMAKE_PREFIX_PATH})
+    cmake_path(CONVERT "$ENV{CMAKE_PREFIX_PATH}:$ENV{AMENT_PREFIX_PATH}" TO_CMAKE_PATH_LIST from_env)
+    list(APPEND prefixes ${from_env})
+    find_path(cd_given_pinocchio pinocchioConfig.cmake NO_CACHE NO_DEFAULT_PATH PATHS ${prefixes}
+      PATH_SUFFIXES lib/cmake/pinocchio share/pinocchio/cmake lib/${CMAKE_LIBRARY_ARCHITECTURE}/cmake/pinocchio)
+  endif()
 endif()
-if(NOT pinocchio_FOUND AND cd_cmeel_prefix)
+if(NOT cd_given_pinocchio AND cd_cmeel_prefix)
   list(PREPEND CMAKE_PREFIX_PATH ${cd_cmeel_prefix})
 endif()
 
