@@ -3,6 +3,7 @@
 option(BUILD_SHARED_LIBS "Build the core as a shared library" ON)
 option(CD_BUILD_EXAMPLES "Build the examples" ON)
 option(CD_CCACHE "Compile through ccache where it is found" ON)
+option(CD_PRECOMPILED_HEADERS "Parse Eigen (and GoogleMock) once instead of in every source" ON)
 if(DEFINED ENV{CI})
   set(cd_in_ci ON)
 else()
@@ -21,7 +22,9 @@ endif()
 if(CD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(CD_CCACHE_PROGRAM ccache)
   if(CD_CCACHE_PROGRAM)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CD_CCACHE_PROGRAM})
+    # Without this sloppiness ccache refuses to cache what includes a precompiled header.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CD_CCACHE_PROGRAM})
   endif()
 endif()
 

@@ -64,7 +64,7 @@ target_link_libraries(cd_pinocchio INTERFACE
 
 # Robot descriptions for tests and examples: those of the package example-robot-data.
 set(cd_robot_data_default "")
-foreach(prefix IN LISTS CMAKE_PREFIX_PATH)
+foreach(prefix IN LISTS CMAKE_PREFIX_PATH cd_cmeel_prefix)
   if(NOT cd_robot_data_default AND IS_DIRECTORY ${prefix}/share/example-robot-data/robots)
     set(cd_robot_data_default ${prefix}/share/example-robot-data/robots)
   endif()
