@@ -1,0 +1,91 @@
+# The front door. `make` alone lists what there is; set-up, configuring and building happen by themselves.
+
+# Version of Pinocchio: 4.1 or 3.9.
+PINOCCHIO ?= 4.1
+# Compilers and tests at a time: one a processor, but no more than memory allows at 1.5 GB each.
+JOBS ?= $(shell awk -v n="$$(nproc)" '/^MemAvailable/ { m = int($$2 / 1500000) } \
+          END { if (m < 1) m = 1; print (m < n ? m : n) }' /proc/meminfo)
+
+ifeq ($(PINOCCHIO),4.1)
+  preset := release
+  venv := .venv
+else
+  preset := release-pinocchio-$(PINOCCHIO)
+  venv := .venv-pinocchio-$(PINOCCHIO)
+endif
+build := build/$(preset)
+sanitizers := asan-ubsan tsan rtsan
+# Warnings are errors where CI is set.
+werror := -DCD_WERROR=$(if $(CI),ON,OFF)
+cxx_files = $(shell git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp')
+
+demo_scenario := config/scenarios/panda_cutter.yaml
+demo_plot := constrained_dynamics_core/examples/plot_run.py
+demo_out := out/demo
+
+# $(call configure,preset): configures build/<preset>; a folder that was configured for another place
+# (the repository was moved or copied) is made anew.
+define configure
+@if [ -f build/$(1)/CMakeCache.txt ] && \
+  ! grep -qxF 'CMAKE_HOME_DIRECTORY:INTERNAL=$(CURDIR)' build/$(1)/CMakeCache.txt; \
+  then rm -rf build/$(1); fi
+@echo "== configure: $(1)"
+@mkdir -p build && cmake --preset $(1) $(werror) >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
+@grep -E '^-- (Pinocchio|Robots)|Warning' build/$(1).log
+endef
+
+.PHONY: help setup test demo campaign $(sanitizers) build format lint clean
+.NOTPARALLEL:
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "Variables: PINOCCHIO=4.1|3.9 (now $(PINOCCHIO)), JOBS=number (now $(JOBS)), CI=1 (warnings are errors)"
+
+test: build ## build and run all tests
+	@setup/run_tests.sh $(build) -j $(JOBS)
+
+demo: setup ## a robot with its constraint forces: table, CSV and plot
+	@for file in $(demo_scenario) $(demo_plot) constrained_dynamics_core/apps/cdyn.cpp; do \
+	  [ -f $$file ] || { echo "make demo: $$file is missing" >&2; exit 1; }; done
+	$(call configure,$(preset))
+	@echo "== build: cdyn ($(JOBS) at a time)"
+	@cmake --build $(build) --parallel $(JOBS) --target cdyn
+	@mkdir -p $(demo_out)
+	@echo "== run: $(demo_scenario)"
+	@$(build)/bin/cdyn run $(demo_scenario) --csv $(demo_out)/panda_cutter.csv
+	@MPLBACKEND=Agg MPLCONFIGDIR=$(CURDIR)/build/matplotlib \
+	  $(venv)/bin/python -B $(demo_plot) $(demo_out)/panda_cutter.csv $(demo_out)/panda_cutter.png
+	@echo "== written: $(demo_out)/panda_cutter.csv $(demo_out)/panda_cutter.png"
+
+campaign: build ## the long tests, with their large counts
+	@setup/run_tests.sh $(build) -j $(JOBS) -C Campaign -L campaign
+
+setup: ## Debian packages and .venv (all other targets call it)
+	@setup/setup.sh $(PINOCCHIO)
+
+build: setup ## everything that needs no ROS
+	$(call configure,$(preset))
+	@echo "== build: $(build) ($(JOBS) at a time)"
+	@cmake --build $(build) --parallel $(JOBS)
+
+asan-ubsan: ## all tests under the address and undefined-behaviour sanitizer
+tsan: ## all tests under the thread sanitizer
+rtsan: ## all tests under the real-time sanitizer
+$(sanitizers):
+	@setup/setup.sh --sanitizers 4.1
+	$(call configure,$@)
+	@echo "== build: build/$@ ($(JOBS) at a time)"
+	@cmake --build build/$@ --parallel $(JOBS)
+	@UBSAN_OPTIONS=print_stacktrace=1 setup/run_tests.sh build/$@ -j $(JOBS)
+
+format: ## bring all C++ sources into the format
+	@clang-format -i $(cxx_files)
+
+lint: ## check the format of all C++ sources (clang-format 14)
+	@command -v clang-format >/dev/null || \
+	  { echo "make lint: clang-format is missing; on Debian: apt-get install clang-format" >&2; exit 1; }
+	@clang-format --dry-run --Werror $(cxx_files)
+	@echo "format: $(words $(cxx_files)) files are in order"
+
+clean: ## remove build/ and out/ (the virtual environments stay)
+	@rm -rf build out

@@ -1,0 +1,36 @@
+# Installs the build tree into a prefix of its own, then configures, builds and runs the consumer there.
+# Given: build, work, source, compiler, config, generator, sanitize (may be empty).
+set(prefix ${work}/prefix)
+set(consumer ${work}/build)
+
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${result}):\n${output}")
+  endif()
+  message(STATUS "${what}: done")
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${work})
+run("installation" ${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${prefix})
+
+# The consumer must not find the core's private dependencies by accident.
+set(ENV{CMAKE_PREFIX_PATH} "")
+set(ENV{LD_LIBRARY_PATH} "")
+set(flags "")
+if(sanitize)
+  set(flags -DCMAKE_CXX_FLAGS=-fsanitize=${sanitize})
+endif()
+run("configuring" ${CMAKE_COMMAND} -S ${source} -B ${consumer} -G ${generator}
+  -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_BUILD_TYPE=Debug ${flags})
+file(STRINGS ${consumer}/CMakeCache.txt leaked REGEX "^(pinocchio|tinyxml2|yaml-cpp)_DIR")
+if(leaked)
+  message(FATAL_ERROR "the consumer had to find private dependencies of the core: ${leaked}")
+endif()
+run("building" ${CMAKE_COMMAND} --build ${consumer} --parallel 2)
+run("running" ${consumer}/consumer)
+message("${output}")
+if(EXISTS ${prefix}/bin/cdyn)
+  run("the installed cdyn" ${prefix}/bin/cdyn --help)
+endif()
