@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/formula_binding.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Rows given as formulas, all on one level, over any system. Type id "formula". Names: see
+/// FormulaBinding. Derivatives are exact, by automatic differentiation:
+/// - position φ(q, t):     A = Σ ∂φ/∂x_k J_k,   b = −φ̈ at u̇ = 0, by second derivatives along the
+///   motion; x_k are the position-like variables, J_k = ∂ẋ_k/∂u;
+/// - velocity ψ(q, u, t), linear or not:   A = Σ ∂ψ/∂x_k J_k over the velocity-like variables with
+///   J_k = ∂x_k/∂u,   b = −ψ̇ at u̇ = 0;
+/// - acceleration, linear in the accelerations:   A u̇ + c0,   b = −c0.
+/// The multipliers act on ∂ψ/∂u (Chetaev). Rows do not say on which bodies they act: the generalized
+/// force Aᵀ λ is all there is, no wrenches.
+class CONSTRAINED_DYNAMICS_EXPORT FormulaConstraint : public Constraint
+{
+public:
+  /// @param labels one a row; empty: "row_1", "row_2", …
+  /// @throw std::invalid_argument naming the row: a formula that cannot be parsed, a variable above
+  /// the level, a row without any variable of its level, accelerations that enter nonlinearly, a
+  /// wrong number of labels.
+  FormulaConstraint(
+    std::string name, const System & system, RowLevel level, const std::vector<std::string> & rows,
+    const FormulaNames & names = {}, const std::vector<std::string> & labels = {});
+
+protected:
+  Status do_evaluate(
+    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
+    CD_NONBLOCKING override;
+
+private:
+  FormulaConstraint(
+    std::string name, const System & system, RowLevel level, FormulaBinding binding,
+    const std::vector<std::string> & labels);
+
+  FormulaBinding binding_;
+  RowLevel level_;
+};
+
+}  // namespace constrained_dynamics

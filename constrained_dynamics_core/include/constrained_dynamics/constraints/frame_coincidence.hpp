@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "constrained_dynamics/constraints/frame_constraint.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Frame A coincides with frame B in chosen rows out of six: x y z rx ry rz, along and about the
+/// axes of B. Weld: all six; ball: x y z; hinge about z: x y z rx ry; planar loop: two of x y z.
+/// Type id "frame_coincidence".
+///
+/// Position rows:  φ = p_i,  φ̇ = v_i,  c_v = e_i.
+///
+/// Rotation rows are exact also where φ ≠ 0; all of them equal the rotation vector of R to first
+/// order and are chosen so that free rotations may be of any size:
+/// - three rows: φ = 2 ε, with (η, ε) the unit quaternion of R, η ≥ 0:
+///       φ̇ = η ω + ω × ε,   φ̈ = η̇ ω + ω × ε̇ + η ω̇ + ω̇ × ε,   η̇ = −ω·ε/2,  ε̇ = φ̇/2;
+/// - two rows, free axis k: the axis a = R e_k stays along e_k. With s = e_k × a, w = 1 + e_k·a:
+///       φ = s √(2/w), of length 2 sin(angle/2) between the axes; any rotation about k leaves it
+///       smooth;
+/// - one row k: φ = 2 ε_k (on the manifold this is a constant-velocity joint).
+///
+/// Half turns: three rows lose rank at an error of 180°. Two rows have no direction when the axes
+/// are opposite: kNonFiniteResult. One row changes its sign where the rotation about the free axes
+/// passes 180°, and so does its multiplier; the force stays continuous.
+///
+/// Force: λ of row i along (torque: about) e_i of B while φ = 0 and, for the torques of two rows,
+/// whatever the angle about k.
+class CONSTRAINED_DYNAMICS_EXPORT FrameCoincidence : public FrameConstraint
+{
+public:
+  /// @param rows names out of x y z rx ry rz, each once, in any order.
+  /// @throw std::invalid_argument for no, unknown or repeated rows, and as FrameConstraint does.
+  FrameCoincidence(
+    std::string name, const System & system, const std::string & frame_a,
+    const std::string & frame_b, const std::vector<std::string> & rows = all_rows());
+
+  /// x y z rx ry rz.
+  static std::vector<std::string> all_rows();
+
+protected:
+  Status do_frame_rows(
+    const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
+    CD_NONBLOCKING override;
+
+private:
+  std::vector<int> axes_;    // 0 to 2: x y z, 3 to 5: rx ry rz
+  int rotation_count_ = 0;
+  int free_axis_ = -1;       // where rotation_count_ is 2
+};
+
+}  // namespace constrained_dynamics

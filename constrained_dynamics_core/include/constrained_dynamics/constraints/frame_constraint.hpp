@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/system.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Motion of frame A as an observer in frame B sees it; everything is expressed in B.
+/// With d = p_A − p_B in the world W, and the velocities of W:
+///     p = R_Bᵀ d,                               R = R_Bᵀ R_A
+///     v = ṗ = R_Bᵀ (v_A − v_B − ω_B × d),       ω = R_Bᵀ (ω_A − ω_B),   Ṙ = [ω]× R
+///     v̇ = R_Bᵀ (a_A − a_B − α_B × d − ω_B × (ω_B × d) − 2 ω_B × (R_B v))
+///     ω̇ = R_Bᵀ (α_A − α_B − ω_B × ω_A)
+struct RelativeMotion
+{
+  double time = 0.0;                                             ///< t [s]
+  Eigen::Vector3d position = Eigen::Vector3d::Zero();            ///< p_BA [m]
+  Eigen::Matrix3d rotation = Eigen::Matrix3d::Identity();        ///< R_BA
+  Eigen::Vector3d velocity = Eigen::Vector3d::Zero();            ///< ṗ [m/s]
+  Eigen::Vector3d angular_velocity = Eigen::Vector3d::Zero();    ///< of A in B [rad/s]
+  Eigen::Vector3d acceleration_bias = Eigen::Vector3d::Zero();   ///< p̈ at u̇ = 0 [m/s²]
+  Eigen::Vector3d angular_acceleration_bias = Eigen::Vector3d::Zero();  ///< ω̇ at u̇ = 0 [rad/s²]
+};
+
+/// One row in terms of the relative motion: φ̇ (or ψ) has the derivative linear · ∂v/∂u +
+/// angular · ∂ω/∂u with respect to the speeds.
+struct FrameRow
+{
+  double position = 0.0;                              ///< φ; 0 for velocity rows
+  double velocity = 0.0;                              ///< φ̇ or ψ
+  Eigen::Vector3d linear = Eigen::Vector3d::Zero();   ///< c_v, expressed in B
+  Eigen::Vector3d angular = Eigen::Vector3d::Zero();  ///< c_ω, expressed in B
+  double bias = 0.0;                                  ///< b = −(φ̈ or ψ̇ at u̇ = 0)
+};
+
+/// The rows of a FrameConstraint; the first row_count() elements of `row` are in use.
+struct FrameRows
+{
+  static constexpr int kMaximum = 6;
+  std::array<FrameRow, kMaximum> row;
+  /// Point about which the wrenches are reported, in B [m]. Preset to the origin of A.
+  Eigen::Vector3d wrench_point = Eigen::Vector3d::Zero();
+};
+
+/// Base of all constraints between frame A and frame B (which may be "world"). A derived class
+/// says its rows in terms of the relative motion; Jacobians and wrenches follow here.
+///
+/// Rows. Let f = R_B c_v and g = R_B c_ω. From v and ω of RelativeMotion,
+///     c_v · v + c_ω · ω = [f; g] · [v_A; ω_A] − [f; g + d × f] · [v_B; ω_B],
+/// so that with the 6 × n frame Jacobians J_A and J_B a row of (E3) is
+///     A = [f; g]ᵀ J_A − [f; g + d × f]ᵀ J_B,
+/// where the second term is absent if B is the world.
+///
+/// Forces. Virtual power λ A u says: body A gets the force λ f and the torque λ g about the origin
+/// of A; body B gets the opposite about the same point. Both are reported about
+/// FrameRows::wrench_point. Nothing is assumed about φ: the row may be off its manifold.
+class CONSTRAINED_DYNAMICS_EXPORT FrameConstraint : public Constraint
+{
+public:
+  ~FrameConstraint() override;
+
+  int frame_a() const { return frame_a_; }
+  int frame_b() const { return frame_b_; }
+
+  /// The relative motion at the state of the last System::update_kinematics. Real-time safe: yes.
+  void relative_motion(const SystemData & data, RelativeMotion & out) const noexcept CD_NONBLOCKING;
+
+protected:
+  /// @throw std::invalid_argument for unknown frames, frames of one and the same body, or more than
+  /// FrameRows::kMaximum rows.
+  FrameConstraint(
+    std::string name, std::string type, const System & system, const std::string & frame_a,
+    const std::string & frame_b, std::vector<RowDescription> rows, int scratch_size = 0);
+
+  /// Fills the rows, or returns why there are none (kNonFiniteResult where a direction is
+  /// undefined). May use scratch.buffer alone.
+  virtual Status do_frame_rows(
+    const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
+    CD_NONBLOCKING = 0;
+
+  Status do_evaluate(
+    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
+    CD_NONBLOCKING final;
+  void do_wrenches(
+    const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
+    WrenchPair * out) const noexcept CD_NONBLOCKING final;
+
+private:
+  int frame_a_;
+  int frame_b_;
+  bool b_is_world_;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/export.hpp"
+
+namespace constrained_dynamics
+{
+
+/// One term of a coupling.
+struct CouplingTerm
+{
+  std::string coordinate;
+  double coefficient = 1.0;
+};
+
+/// Coordinates move together: gear, mimic joint, rack and pinion, differential. Type id
+/// "joint_coupling". Works on every system.
+///     φ = Σ c_i q_i − offset,   φ̇ = Σ c_i q̇_i,   A = Σ c_i C_i,   b = −Σ c_i q̈_i|u̇=0   (C_i: row of C).
+/// Row "coupling"; an angle if all its coordinates are.
+/// Force: the generalized force λ c_i on coordinate i. Where the coordinate belongs to a joint of
+/// one degree of freedom, that is a wrench on the joint's child and the opposite on its parent, one
+/// pair a term in the order of the terms; other coordinates report no wrench.
+class CONSTRAINED_DYNAMICS_EXPORT JointCoupling : public Constraint
+{
+public:
+  /// @throw std::invalid_argument for no terms, unknown or repeated coordinates, zero or non-finite
+  /// coefficients or a non-finite offset.
+  JointCoupling(
+    std::string name, const System & system, const std::vector<CouplingTerm> & terms,
+    double offset = 0.0);
+
+protected:
+  Status do_evaluate(
+    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
+    CD_NONBLOCKING override;
+  void do_wrenches(
+    const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
+    WrenchPair * out) const noexcept CD_NONBLOCKING override;
+
+private:
+  struct Term
+  {
+    int coordinate;
+    double coefficient;
+    bool has_joint;
+  };
+  std::vector<Term> terms_;
+  double offset_;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/constraints/frame_constraint.hpp"
+
+namespace constrained_dynamics
+{
+
+/// A blade, skate or wheel without width: the origin of frame A cannot move in B along the axis s
+/// that is fixed in A. Nonholonomic. Type id "knife_edge".
+/// With s_B = R s:
+///     ψ = s_B · v,   b = −((ω × s_B) · v + s_B · v̇),   c_v = s_B.
+/// Row "lateral". Force: λ s_B on A at its origin. It does not keep A on a surface: add
+/// PointOnPlane or the like.
+class CONSTRAINED_DYNAMICS_EXPORT KnifeEdge : public FrameConstraint
+{
+public:
+  /// @param axis the forbidden direction in A, any length but 0.
+  /// @throw std::invalid_argument for a zero or non-finite axis, and as FrameConstraint does.
+  KnifeEdge(
+    std::string name, const System & system, const std::string & frame_a,
+    const std::string & frame_b, const Eigen::Vector3d & axis);
+
+protected:
+  Status do_frame_rows(
+    const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
+    CD_NONBLOCKING override;
+
+private:
+  Eigen::Vector3d axis_;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/constraints/frame_constraint.hpp"
+
+namespace constrained_dynamics
+{
+
+/// The origin of frame A stays on a plane fixed in frame B. Type id "point_on_plane".
+///     φ = n · p − offset,   φ̇ = n · v,   b = −n · v̇,   c_v = n.
+/// Row "normal". Force: λ n on A at its origin; no friction, and it pulls as well as pushes.
+class CONSTRAINED_DYNAMICS_EXPORT PointOnPlane : public FrameConstraint
+{
+public:
+  /// @param normal in B, any length but 0. @param offset of the plane from B's origin along it [m].
+  /// @throw std::invalid_argument for a zero or non-finite normal, a non-finite offset, and as
+  /// FrameConstraint does.
+  PointOnPlane(
+    std::string name, const System & system, const std::string & frame_a,
+    const std::string & frame_b, const Eigen::Vector3d & normal, double offset = 0.0);
+
+protected:
+  Status do_frame_rows(
+    const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
+    CD_NONBLOCKING override;
+
+private:
+  Eigen::Vector3d normal_;
+  double offset_;
+};
+
+}  // namespace constrained_dynamics
