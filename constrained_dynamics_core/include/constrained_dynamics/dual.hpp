@@ -5,27 +5,29 @@
 #include <type_traits>
 
 /// @file
-/// Scalars for forward automatic differentiation along one direction; no allocation, no templates to
-/// choose, real-time safe throughout.
+/// Scalars for forward automatic differentiation along one direction; no allocation, no templates
+/// to choose, real-time safe throughout.
 ///
-/// | type   | carries                               | use                                              |
-/// |--------|---------------------------------------|--------------------------------------------------|
-/// | `Dual` | f, f'                                 | one column of a Jacobian; directional derivative |
-/// | `Jet2` | f, df/dt, d²f/dt² along a curve x(t)  | φ, φ̇, φ̈ in one evaluation                        |
+/// | type   | carries                              | use                              |
+/// |--------|--------------------------------------|----------------------------------|
+/// | `Dual` | f, f'                                | directional derivative, Jacobian |
+/// | `Jet2` | f, df/dt, d²f/dt² along a curve x(t) | φ, φ̇, φ̈ in one evaluation        |
 ///
-/// A function written for any scalar works when it finds its mathematics by argument-dependent lookup:
+/// A function written for any scalar works when it finds its mathematics by argument-dependent
+/// lookup:
 ///
 ///     template <class S> S height(const S & angle) { using std::sin; return 0.4 * sin(angle); }
 ///
 /// Kinks and singular points:
-/// - `abs` and `sign` at 0 have derivative 0 (the middle of both sides); `sign(0) = 0`, `step(0) = 1`.
+/// - `abs` and `sign` at 0 have derivative 0 (the middle of both sides); `sign(0)` is 0, `step(0)`
+///   is 1.
 /// - `min` and `max` of equal values are their first argument, with its derivatives.
 /// - Where a derivative does not exist (`sqrt`, `hypot`, `atan2` and broken powers at 0, `asin` and
 ///   `acos` at ±1) it is infinite or NaN, as IEEE arithmetic gives it; never a made-up number.
-/// - Outside the domain of a function value and derivatives are NaN, and NaN arguments of `min`, `max`,
-///   `sign` and `step` give NaN.
-/// - `pow(x, y)` with y's derivatives exactly zero is the power with constant exponent: integer y works
-///   for negative and zero x. With a moving exponent and x <= 0 the derivatives are NaN.
+/// - Outside the domain of a function value and derivatives are NaN, and NaN arguments of `min`,
+///   `max`, `sign` and `step` give NaN.
+/// - `pow(x, y)` with y's derivatives exactly zero is the power with constant exponent: integer y
+///   works for negative and zero x. With a moving exponent and x <= 0 the derivatives are NaN.
 
 namespace constrained_dynamics
 {
@@ -45,7 +47,8 @@ struct Dual
   }
 };
 
-/// Value, first and second derivative along a curve x(t) (not Taylor coefficients: `second` is d²/dt²).
+/// Value, first and second derivative along a curve x(t) (not Taylor coefficients: `second` is
+/// d²/dt²).
 struct Jet2
 {
   double value = 0.0;
@@ -96,8 +99,8 @@ constexpr bool has_no_derivative(const Jet2 & x) noexcept
   return x.first == 0.0 && x.second == 0.0;
 }
 
-/// Constant power of a double; small integer exponents by multiplication.
-inline double constant_power(double x, double exponent) noexcept
+/// x to the power of the exponent; small integer exponents by multiplication.
+inline double power(double x, double exponent) noexcept
 {
   if (exponent == 0.0) return 1.0;
   if (exponent == 1.0) return x;
@@ -220,23 +223,23 @@ constexpr Jet2 & operator*=(Jet2 & a, double b) noexcept { return a = a * b; }
 constexpr Dual & operator/=(Dual & a, double b) noexcept { return a = a / b; }
 constexpr Jet2 & operator/=(Jet2 & a, double b) noexcept { return a = a / b; }
 
-// ---- comparisons: of values; derivatives play no part --------------------------------------------
+// ---- comparisons: of values; derivatives play no part --------------------------------------
 
-#define CONSTRAINED_DYNAMICS_COMPARE(op)                            \
-  template <class T, detail::EnableDerivativeScalar<T> = 0>         \
-  constexpr bool operator op(const T & a, const T & b) noexcept     \
-  {                                                                 \
-    return a.value op b.value;                                      \
-  }                                                                 \
-  template <class T, detail::EnableDerivativeScalar<T> = 0>         \
-  constexpr bool operator op(const T & a, double b) noexcept        \
-  {                                                                 \
-    return a.value op b;                                            \
-  }                                                                 \
-  template <class T, detail::EnableDerivativeScalar<T> = 0>         \
-  constexpr bool operator op(double a, const T & b) noexcept        \
-  {                                                                 \
-    return a op b.value;                                            \
+#define CONSTRAINED_DYNAMICS_COMPARE(op)                        \
+  template <class T, detail::EnableDerivativeScalar<T> = 0>     \
+  constexpr bool operator op(const T & a, const T & b) noexcept \
+  {                                                             \
+    return a.value op b.value;                                  \
+  }                                                             \
+  template <class T, detail::EnableDerivativeScalar<T> = 0>     \
+  constexpr bool operator op(const T & a, double b) noexcept    \
+  {                                                             \
+    return a.value op b;                                        \
+  }                                                             \
+  template <class T, detail::EnableDerivativeScalar<T> = 0>     \
+  constexpr bool operator op(double a, const T & b) noexcept    \
+  {                                                             \
+    return a op b.value;                                        \
   }
 CONSTRAINED_DYNAMICS_COMPARE(==)
 CONSTRAINED_DYNAMICS_COMPARE(!=)
@@ -379,18 +382,19 @@ T step(const T & x) noexcept
 
 // ---- powers -------------------------------------------------------------------------------------
 
-/// x to a constant power. Integer exponents are exact for negative and zero x, derivatives included.
+/// x to a constant power. Integer exponents are exact for negative and zero x, derivatives
+/// included.
 template <class T, detail::EnableDerivativeScalar<T> = 0>
 T pow(const T & x, double exponent) noexcept
 {
   const double n = exponent;
-  const double f = detail::constant_power(x.value, n);
+  const double f = detail::power(x.value, n);
   // A factor of zero ends the series: without this x = 0 would give 0 * inf.
-  const double d1 = n == 0.0 ? 0.0 : n * detail::constant_power(x.value, n - 1.0);
+  const double d1 = n == 0.0 ? 0.0 : n * detail::power(x.value, n - 1.0);
   double d2 = 0.0;
   if constexpr (std::is_same_v<T, Jet2>)
   {
-    d2 = n == 0.0 || n == 1.0 ? 0.0 : n * (n - 1.0) * detail::constant_power(x.value, n - 2.0);
+    d2 = n == 0.0 || n == 1.0 ? 0.0 : n * (n - 1.0) * detail::power(x.value, n - 2.0);
   }
   return detail::chain(x, f, d1, d2);
 }
@@ -400,7 +404,7 @@ template <class T, detail::EnableDerivativeScalar<T> = 0>
 T pow(const T & x, const T & y) noexcept
 {
   if (detail::has_no_derivative(y)) return pow(x, y.value);
-  const double f = std::pow(x.value, y.value);
+  const double f = detail::power(x.value, y.value);
   if (!(x.value > 0.0)) return detail::chain(T(), f, detail::kNaN, detail::kNaN);
   T exponent = y * log(x);  // x^y = exp(y log x); only its derivatives are used
   exponent.value = 0.0;

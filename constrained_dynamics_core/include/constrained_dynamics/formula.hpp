@@ -12,7 +12,8 @@
 #include "constrained_dynamics/status.hpp"
 
 /// @file
-/// Formulas as data: parsed once at setup, then evaluated with derivatives by automatic differentiation.
+/// Formulas as data: parsed once at setup, then evaluated with derivatives by automatic
+/// differentiation.
 ///
 ///     FormulaContext names;
 ///     names.add_variable("x");                       // variable 0
@@ -21,17 +22,19 @@
 ///     names.add_definition("radius", "hypot(x, y)");
 ///     const FormulaProgram program(names, {"radius - length", "x^2*sin(y)"});
 ///
-/// Grammar, from loosest to tightest: `a + b`, `a - b`; `a * b`, `a / b`; `-a`, `+a`; `a ^ b` (from the
-/// right; -x^2 is -(x^2), and 2^-1 works); numbers (1, 1.5e-3, .5), names, `pi`, parentheses and
-/// calls. Names are letters, digits and `_`, not starting with a digit; any other name is written in
-/// backquotes: `` `left-knee/joint` ``. White space and line ends separate.
+/// Grammar, from loosest to tightest: `a + b`, `a - b`; `a * b`, `a / b`; `-a`, `+a`; `a ^ b` (from
+/// the right; -x^2 is -(x^2), and 2^-1 works); numbers (1, 1.5e-3, .5), names, `pi`, parentheses
+/// and calls. Names are letters, digits and `_`, not starting with a digit; any other name is
+/// written in backquotes: `` `left-knee/joint` ``. White space and line ends separate.
 ///
-/// Functions: sin cos tan asin acos atan sinh cosh tanh exp log sqrt abs sign step (0 below 0, else 1) of one
-/// argument; atan2(y, x) pow min max hypot of two. dual.hpp says what derivatives are at kinks.
+/// Functions: sin cos tan asin acos atan sinh cosh tanh exp log sqrt abs sign step (0 below 0, else
+/// 1) of one argument; atan2(y, x) pow min max hypot of two. dual.hpp says what derivatives are at
+/// kinks.
 ///
-/// Limits: 65536 characters a formula, nesting of 200, 20000 nodes a program (definitions included), 1024
-/// outputs a program. Whatever breaks a rule is refused with std::invalid_argument whose message shows the
-/// formula with a caret under the place. Constant parts are computed at setup, and refused unless finite.
+/// Limits: 65536 characters a formula, nesting of 200, 20000 nodes a program (definitions
+/// included), 1024 outputs a program. Whatever breaks a rule is refused with std::invalid_argument
+/// whose message shows the formula with a caret under the place. Constant parts are computed at
+/// setup, and refused unless finite.
 
 namespace constrained_dynamics
 {
@@ -57,7 +60,7 @@ struct FormulaCompiler;
 /// One operation of a tape.
 struct FormulaNode
 {
-  int operation;    // an Operation of formula.cpp
+  int operation;    // a FormulaOperation of formula_graph.hpp
   int a;            // first operand, or the index of a variable
   int b;            // second operand
   double constant;  // value of a constant, or a constant exponent
@@ -66,23 +69,22 @@ struct FormulaNode
 
 /// The names that formulas may use. Setup only: may allocate and throw.
 ///
-/// Every name is declared once; names of functions and `pi` are reserved. A name is any text of 1 to 255
-/// bytes without backquotes and control characters; what is not an identifier must be back-quoted in formulas.
-/// All `add_` methods throw std::invalid_argument and then leave the context as it was.
+/// Every name is declared once; names of functions, `pi`, `nan` and `inf` are reserved. A name is
+/// any text of 1 to 255 bytes without backquotes and control characters; what is not an identifier
+/// must be back-quoted in formulas. All `add_` methods throw std::invalid_argument and then leave
+/// the context as it was.
 class CONSTRAINED_DYNAMICS_EXPORT FormulaContext
 {
 public:
-  /// Maps `function(argument)`, such as `px(tool)`, to a variable index; nullopt when there is no such
-  /// argument. May make a variable on demand. A std::invalid_argument that it throws is passed on with
-  /// the place in the formula.
+  /// Maps `function(argument)`, such as `px(tool)`, to a variable index; nullopt when there is no
+  /// such argument. May make a variable on demand. A std::invalid_argument that it throws is passed
+  /// on with the place in the formula.
   using IndexedFunction =
     std::function<std::optional<int>(const std::string & function, const std::string & argument)>;
 
   FormulaContext();
   FormulaContext(const FormulaContext & other);
-  FormulaContext(FormulaContext && other) noexcept;
   FormulaContext & operator=(const FormulaContext & other);
-  FormulaContext & operator=(FormulaContext && other) noexcept;
   ~FormulaContext();
 
   /// Declares the next variable; returns its index, which is variable_count() before the call.
@@ -102,7 +104,7 @@ public:
   std::optional<int> find_variable(const std::string & name) const;
   /// True when the name is declared or reserved.
   bool contains(const std::string & name) const;
-  /// True for `pi` and the names of functions, which cannot be declared.
+  /// True for `pi`, `nan`, `inf` and the names of functions, which cannot be declared.
   static bool is_reserved(const std::string & name);
   /// True when the name can be written without backquotes.
   static bool is_identifier(const std::string & name);
@@ -114,8 +116,8 @@ private:
 
 /// Several formulas over one vector of variables, compiled to one tape with common parts shared.
 ///
-/// Constant after construction and shareable by threads. All scratch memory is the caller's: `tape` and
-/// `adjoint` hold tape_size() scalars, `variables` and `gradient` variable_count(), `outputs`
+/// Constant after construction and shareable by threads. All scratch memory is the caller's: `tape`
+/// and `adjoint` hold tape_size() scalars, `variables` and `gradient` variable_count(), `outputs`
 /// output_count(). S is double, Dual or Jet2 forward; double or Dual in reverse.
 ///
 /// With x the variables, v a direction and f one output:
@@ -134,12 +136,14 @@ public:
   /// Parses one expression an output. @throw std::invalid_argument
   FormulaProgram(const FormulaContext & context, const std::vector<std::string> & expressions);
 
-  /// Size of the variable vector: covers the context's variables and any made on demand by indexed functions.
+  /// Size of the variable vector: covers the context's variables and any made on demand by indexed
+  /// functions.
   int variable_count() const noexcept CD_NONBLOCKING { return variable_count_; }
   int output_count() const noexcept CD_NONBLOCKING { return static_cast<int>(outputs_.size()); }
   int tape_size() const noexcept CD_NONBLOCKING { return static_cast<int>(nodes_.size()); }
 
-  /// True when the variable occurs in the output (after constant folding); false for indices out of range.
+  /// True when the variable occurs in the output (after constant folding); false for indices out of
+  /// range.
   bool depends_on(int output, int variable) const noexcept CD_NONBLOCKING;
   /// The variables that occur in the output, ascending. Precondition: 0 <= output < output_count().
   const std::vector<int> & variables_of(int output) const noexcept CD_NONBLOCKING
@@ -162,9 +166,9 @@ public:
     return tape[outputs_[static_cast<std::size_t>(output)].node];
   }
 
-  /// Gradient of one output with respect to all variables from a filled tape, which stays as it is, so that
-  /// one forward() serves any number of outputs. Touches only what the output depends on: a singular
-  /// neighbour does no harm. An output out of range gives NaN. Real-time safe.
+  /// Gradient of one output with respect to all variables from a filled tape, which stays as it is,
+  /// so that one forward() serves any number of outputs. Touches only what the output depends on: a
+  /// singular neighbour does no harm. An output out of range gives NaN. Real-time safe.
   template <class S>
   void reverse(const S * tape, S * adjoint, int output, S * gradient) const noexcept CD_NONBLOCKING;
 
