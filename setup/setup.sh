@@ -131,10 +131,12 @@ if ! "$venv/bin/python" -m pip --disable-pip-version-check --no-input install --
   --only-binary :all: --progress-bar off -r "$requirements" 2>"$log.err" >"$log"; then
   index=$("$venv/bin/python" -m pip config get global.index-url 2>/dev/null) || index=
   index=${PIP_INDEX_URL:-${index:-https://pypi.org/simple}}
+  # The retries say why the connection broke, the errors what was wanted.
+  reasons=$(grep -oE "broken by '.*" "$log.err" | tail -n 1 | cut -c 1-300) || reasons=
   errors=$(grep -E '^ERROR' "$log.err" | tail -n 3) || errors=
   rm -f "$log.err"
   give_up "the PyPI packages of $requirements could not be had from $index." \
-    "pip says: ${errors:-nothing}" \
+    "${errors:-pip gave no reason.}" "${reasons:+connection $reasons}" \
     "Is there a network? A mirror can be named by the environment variable PIP_INDEX_URL."
 fi
 rm -f "$log.err"
