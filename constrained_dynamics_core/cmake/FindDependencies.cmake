@@ -62,6 +62,14 @@ add_library(cd_pinocchio INTERFACE)
 target_link_libraries(cd_pinocchio INTERFACE
   pinocchio::pinocchio_default pinocchio::pinocchio_parsers Boost::headers)
 
+# Installed binaries find Pinocchio where the build found it. (CMake would leave the place out by itself,
+# because the virtual environment lies inside the source folder.)
+get_target_property(cd_pinocchio_library pinocchio::pinocchio_default LOCATION)
+cmake_path(GET cd_pinocchio_library PARENT_PATH cd_pinocchio_library_dir)
+if(NOT cd_pinocchio_library_dir IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+  list(APPEND CMAKE_INSTALL_RPATH ${cd_pinocchio_library_dir})
+endif()
+
 # Robot descriptions for tests and examples: those of the package example-robot-data.
 set(cd_robot_data_default "")
 foreach(prefix IN LISTS CMAKE_PREFIX_PATH cd_cmeel_prefix)
