@@ -15,8 +15,8 @@ else
 endif
 build := build/$(preset)
 sanitizers := asan-ubsan tsan rtsan
-# Warnings are errors where CI is set.
-werror := -DCD_WERROR=$(if $(CI),ON,OFF)
+# Warnings are errors where CI is set; a build folder keeps that, so that nothing is compiled twice.
+werror := $(if $(CI),-DCD_WERROR=ON)
 cxx_files = $(shell git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp')
 
 demo_scenario := config/scenarios/panda_cutter.yaml
