@@ -17,7 +17,7 @@ build := build/$(preset)
 sanitizers := asan-ubsan tsan rtsan
 # Warnings are errors where CI is set; a build folder keeps that, so that nothing is compiled twice.
 werror := $(if $(CI),-DCD_WERROR=ON)
-cxx_files = $(shell git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp')
+cxx_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard "*.cpp" "*.hpp"))
 
 demo_scenario := config/scenarios/panda_cutter.yaml
 demo_plot := constrained_dynamics_core/examples/plot_run.py

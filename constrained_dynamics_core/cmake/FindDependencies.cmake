@@ -61,6 +61,8 @@ endif()
 add_library(cd_pinocchio INTERFACE)
 target_link_libraries(cd_pinocchio INTERFACE
   pinocchio::pinocchio_default pinocchio::pinocchio_parsers Boost::headers)
+# Pinocchio 3.9 itself includes the headers that Coal warns about.
+target_compile_definitions(cd_pinocchio INTERFACE COAL_DISABLE_HPP_FCL_WARNINGS)
 
 # Installed binaries find Pinocchio where the build found it. (CMake would leave the place out by itself,
 # because the virtual environment lies inside the source folder.)
