@@ -94,6 +94,9 @@ public:
   const Jet2 * evaluate_jets(const SystemData & data, double * scratch) const noexcept
     CD_NONBLOCKING;
 
+  /// The same for formulas of level kTime, which need no state.
+  const Jet2 * evaluate_jets(double time, double * scratch) const noexcept CD_NONBLOCKING;
+
   /// Partial derivatives of the formulas. Returns a pointer to output_count() × variable_count()
   /// elements, one formula after the other, inside `scratch`; null if one is not finite.
   const double * gradients(const SystemData & data, double * scratch) const noexcept CD_NONBLOCKING;

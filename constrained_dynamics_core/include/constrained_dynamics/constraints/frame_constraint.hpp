@@ -58,7 +58,7 @@ struct FrameRows
 ///     c_v · v + c_ω · ω = [f; g] · [v_A; ω_A] − [f; g + d × f] · [v_B; ω_B],
 /// so that with the 6 × n frame Jacobians J_A and J_B a row of (E3) is
 ///     A = [f; g]ᵀ J_A − [f; g + d × f]ᵀ J_B,
-/// where the second term is absent if B is the world.
+/// where the second term is absent if B is fixed to the world.
 ///
 /// Forces. Virtual power λ A u says: body A gets the force λ f and the torque λ g about the origin
 /// of A; body B gets the opposite about the same point. Both are reported about
@@ -95,9 +95,13 @@ protected:
     WrenchPair * out) const noexcept CD_NONBLOCKING final;
 
 private:
+  /// Also hands out the motion of B.
+  void relative_motion(const SystemData & data, FrameKinematics & b, RelativeMotion & out) const
+    noexcept CD_NONBLOCKING;
+
   int frame_a_;
   int frame_b_;
-  bool b_is_world_;
+  bool b_is_fixed_;  // to the world
 };
 
 }  // namespace constrained_dynamics

@@ -131,13 +131,11 @@ private:
     static constexpr int per_scalar() { return static_cast<int>(sizeof(S) / sizeof(double)); }
     static S * make(double * memory, int count)
     {
-      S * first = reinterpret_cast<S *>(memory);
       for (int i = 0; i < count; ++i)
       {
-        first = i == 0 ? ::new (static_cast<void *>(memory)) S()
-                       : (::new (static_cast<void *>(memory + per_scalar() * i)) S(), first);
+        ::new (static_cast<void *>(memory + per_scalar() * i)) S();
       }
-      return first;
+      return std::launder(reinterpret_cast<S *>(memory));
     }
 
     S t;

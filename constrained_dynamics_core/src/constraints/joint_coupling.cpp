@@ -1,0 +1,97 @@
+#include "constrained_dynamics/constraints/joint_coupling.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "constraints/joint_pairs.hpp"
+#include "constraints/validation.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+std::vector<int> coordinates_of(
+  const std::string & name, const System & system, const std::vector<CouplingTerm> & terms)
+{
+  std::vector<int> result;
+  for (const CouplingTerm & term : terms)
+  {
+    const int coordinate = system.coordinate_index(term.coordinate);
+    if (std::find(result.begin(), result.end(), coordinate) != result.end())
+    {
+      throw std::invalid_argument(
+        "constraint '" + name + "': coordinate '" + term.coordinate +
+        "' occurs twice; once is allowed");
+    }
+    result.push_back(coordinate);
+  }
+  if (result.empty())
+  {
+    throw std::invalid_argument(
+      "constraint '" + name + "' couples 0 coordinates; at least 1 is needed");
+  }
+  return result;
+}
+
+}  // namespace
+
+JointCoupling::JointCoupling(
+  std::string name, const System & system, const std::vector<CouplingTerm> & terms, double offset)
+: Constraint(
+    name, "joint_coupling", system,
+    {{"coupling", RowLevel::kPosition, are_angles(system, coordinates_of(name, system, terms))}},
+    joint_pairs(system, coordinates_of(name, system, terms))),
+  offset_(checked_finite("constraint '" + name + "'", "offset", offset))
+{
+  for (const CouplingTerm & term : terms)
+  {
+    const std::string what = "coefficient of '" + term.coordinate + "'";
+    checked_finite("constraint '" + name + "'", what, term.coefficient);
+    if (term.coefficient == 0.0)
+    {
+      throw std::invalid_argument("constraint '" + name + "': " + what + " is 0; leave it out");
+    }
+    const int coordinate = system.coordinate_index(term.coordinate);
+    terms_.push_back({coordinate, term.coefficient, system.has_joint(coordinate)});
+  }
+}
+
+Status JointCoupling::do_evaluate(
+  const SystemData & data, ConstraintScratch &, RowBlock & rows) const noexcept CD_NONBLOCKING
+{
+  const SystemTerms & terms = data.terms;
+  double position = -offset_;
+  double velocity = 0.0;
+  double acceleration = 0.0;
+  rows.jacobian.setZero();
+  for (const Term & term : terms_)
+  {
+    position += term.coefficient * terms.coordinates(term.coordinate);
+    velocity += term.coefficient * terms.rates(term.coordinate);
+    acceleration += term.coefficient * terms.acceleration_bias(term.coordinate);
+    rows.jacobian.row(0) += term.coefficient * terms.kinematic_matrix.row(term.coordinate);
+  }
+  rows.position(0) = position;
+  rows.velocity(0) = velocity;
+  rows.bias(0) = -acceleration;
+  return Status::kOk;
+}
+
+void JointCoupling::do_wrenches(
+  const SystemData & data, ConstraintScratch &, const ConstVectorRef & multipliers,
+  WrenchPair * out) const noexcept CD_NONBLOCKING
+{
+  for (const Term & term : terms_)
+  {
+    if (term.has_joint)
+    {
+      fill_joint_pair(
+        system(), data, term.coordinate, multipliers(0) * term.coefficient, *out++);
+    }
+  }
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,60 @@
+#include "constraints/joint_pairs.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace constrained_dynamics
+{
+
+std::vector<WrenchBodies> joint_pairs(const System & system, const std::vector<int> & coordinates)
+{
+  std::vector<WrenchBodies> result;
+  for (const int coordinate : coordinates)
+  {
+    if (system.has_joint(coordinate))
+    {
+      const std::pair<std::string, std::string> bodies = system.joint_bodies(coordinate);
+      result.push_back({bodies.first, bodies.first, bodies.second, bodies.second});
+    }
+  }
+  return result;
+}
+
+bool are_angles(const System & system, const std::vector<int> & coordinates)
+{
+  const std::unique_ptr<SystemData> data = system.make_data();
+  const Eigen::VectorXd rest = Eigen::VectorXd::Zero(system.speed_count());
+  if (system.update_kinematics(0.0, system.neutral_coordinates(), rest, *data) != Status::kOk)
+  {
+    return false;
+  }
+  for (const int coordinate : coordinates)
+  {
+    if (!system.has_joint(coordinate))
+    {
+      return false;
+    }
+    Wrench wrench;
+    system.joint_wrench(*data, coordinate, wrench);
+    if (!(wrench.force.norm() == 0.0 && wrench.torque.norm() > 0.0))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+void fill_joint_pair(
+  const System & system, const SystemData & data, int coordinate, double generalized_force,
+  WrenchPair & out) noexcept CD_NONBLOCKING
+{
+  system.joint_wrench(data, coordinate, out.on_a);
+  out.on_a.force *= generalized_force;
+  out.on_a.torque *= generalized_force;
+  out.on_b.point = out.on_a.point;
+  out.on_b.force = -out.on_a.force;
+  out.on_b.torque = -out.on_a.torque;
+}
+
+}  // namespace constrained_dynamics

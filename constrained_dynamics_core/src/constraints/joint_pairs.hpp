@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/system.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Child and parent of every coordinate that has a joint, in order.
+std::vector<WrenchBodies> joint_pairs(const System & system, const std::vector<int> & coordinates);
+
+/// Whether every coordinate belongs to a joint that is turned by torque alone.
+bool are_angles(const System & system, const std::vector<int> & coordinates);
+
+/// The wrenches of a generalized force on a coordinate that has a joint. Real-time safe: yes.
+void fill_joint_pair(
+  const System & system, const SystemData & data, int coordinate, double generalized_force,
+  WrenchPair & out) noexcept CD_NONBLOCKING;
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,139 @@
+#include "constrained_dynamics/constraints/prescribed_motion.hpp"
+
+#include <utility>
+
+#include "constraints/joint_pairs.hpp"
+#include "names.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+const std::vector<std::string> & axis_names()
+{
+  static const std::vector<std::string> names{"x", "y", "z"};
+  return names;
+}
+
+std::vector<std::string> formulas_of(const std::vector<PrescribedComponent> & components)
+{
+  std::vector<std::string> result;
+  for (const PrescribedComponent & component : components)
+  {
+    result.push_back(component.formula);
+  }
+  return result;
+}
+
+std::vector<RowDescription> describe(
+  const std::string & name, const std::vector<PrescribedComponent> & components)
+{
+  std::vector<RowDescription> result;
+  for (const PrescribedComponent & component : components)
+  {
+    index_of_name("constraint '" + name + "': axis", component.axis, axis_names());
+    result.push_back({component.axis, RowLevel::kPosition, false});
+  }
+  return result;
+}
+
+}  // namespace
+
+PrescribedCoordinate::PrescribedCoordinate(
+  std::string name, const System & system, const std::string & coordinate,
+  const std::string & formula, const FormulaNames & names)
+: PrescribedCoordinate(
+    name, system, coordinate,
+    FormulaBinding(
+      system, names, FormulaLevel::kTime, {formula}, "constraint '" + name + "'"))
+{
+}
+
+PrescribedCoordinate::PrescribedCoordinate(
+  std::string name, const System & system, const std::string & coordinate, FormulaBinding formula)
+: Constraint(
+    name, "prescribed_motion", system,
+    {{coordinate, RowLevel::kPosition,
+      are_angles(system, {system.coordinate_index(coordinate)})}},
+    joint_pairs(system, {system.coordinate_index(coordinate)}), formula.jet_scratch_size()),
+  formula_(std::move(formula)),
+  coordinate_(system.coordinate_index(coordinate))
+{
+}
+
+Status PrescribedCoordinate::do_evaluate(
+  const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
+  CD_NONBLOCKING
+{
+  const Jet2 * f = formula_.evaluate_jets(data, scratch.buffer.data());
+  if (!f)
+  {
+    return Status::kNonFiniteResult;
+  }
+  const SystemTerms & terms = data.terms;
+  rows.position(0) = terms.coordinates(coordinate_) - f->value;
+  rows.velocity(0) = terms.rates(coordinate_) - f->first;
+  rows.jacobian.row(0) = terms.kinematic_matrix.row(coordinate_);
+  rows.bias(0) = f->second - terms.acceleration_bias(coordinate_);
+  return Status::kOk;
+}
+
+void PrescribedCoordinate::do_wrenches(
+  const SystemData & data, ConstraintScratch &, const ConstVectorRef & multipliers,
+  WrenchPair * out) const noexcept CD_NONBLOCKING
+{
+  if (!wrench_bodies().empty())
+  {
+    fill_joint_pair(system(), data, coordinate_, multipliers(0), *out);
+  }
+}
+
+PrescribedPosition::PrescribedPosition(
+  std::string name, const System & system, const std::string & frame_a,
+  const std::string & frame_b, const std::vector<PrescribedComponent> & components,
+  const FormulaNames & names)
+: PrescribedPosition(
+    name, system, frame_a, frame_b, components,
+    FormulaBinding(
+      system, names, FormulaLevel::kTime, formulas_of(components), "constraint '" + name + "'"))
+{
+}
+
+PrescribedPosition::PrescribedPosition(
+  std::string name, const System & system, const std::string & frame_a,
+  const std::string & frame_b, const std::vector<PrescribedComponent> & components,
+  FormulaBinding formulas)
+: FrameConstraint(
+    name, "prescribed_motion", system, frame_a, frame_b, describe(name, components),
+    formulas.jet_scratch_size()),
+  formulas_(std::move(formulas))
+{
+  for (const PrescribedComponent & component : components)
+  {
+    axes_.push_back(index_of_name("axis", component.axis, axis_names()));
+  }
+}
+
+Status PrescribedPosition::do_frame_rows(
+  const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
+  CD_NONBLOCKING
+{
+  const Jet2 * f = formulas_.evaluate_jets(motion.time, scratch.buffer.data());
+  if (!f)
+  {
+    return Status::kNonFiniteResult;
+  }
+  for (std::size_t i = 0; i < axes_.size(); ++i)
+  {
+    FrameRow & row = out.row[i];
+    row.position = motion.position(axes_[i]) - f[i].value;
+    row.velocity = motion.velocity(axes_[i]) - f[i].first;
+    row.linear = Eigen::Vector3d::Unit(axes_[i]);
+    row.bias = f[i].second - motion.acceleration_bias(axes_[i]);
+  }
+  return Status::kOk;
+}
+
+}  // namespace constrained_dynamics
