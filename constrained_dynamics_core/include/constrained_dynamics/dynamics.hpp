@@ -1,0 +1,235 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/formulation.hpp"
+#include "constrained_dynamics/stabilisation.hpp"
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/system.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Time, coordinates and speeds.
+struct State
+{
+  double time = 0.0;
+  Eigen::VectorXd q;
+  Eigen::VectorXd u;
+};
+
+/// Options of a solve that are not the formulation's own.
+struct DynamicsOptions
+{
+  RankOptions rank;
+  /// Length [m] that makes angles comparable with distances: it scales rotational rows in decisions
+  /// about rank and in the split of forces over redundant rows.
+  double characteristic_length = 1.0;
+  Stabilisation stabilisation;
+};
+
+/// The rows of all constraints at the last evaluated state, in the order of the set. Rows of
+/// inactive constraints are evaluated too.
+struct Rows
+{
+  Eigen::VectorXd position;  ///< φ
+  Eigen::VectorXd velocity;  ///< φ̇, ψ
+  Eigen::MatrixXd jacobian;  ///< A
+  Eigen::VectorXd bias;      ///< b without stabilisation
+};
+
+/// Accelerations and forces of the last successful solve, in the order of the set. Rows of inactive
+/// constraints have multiplier 0.
+struct Solution
+{
+  Eigen::VectorXd acceleration;      ///< u̇ (n)
+  Eigen::VectorXd constraint_force;  ///< F^c (n) (E7)
+  Eigen::VectorXd multipliers;       ///< λ (m) (E8)
+  Eigen::VectorXd redundancy;        ///< of each row, 0: nothing can replace it, 1: redundant
+  std::vector<WrenchPair> wrenches;  ///< ConstraintSet::wrench_offset says whose
+  int active_row_count = 0;
+  int rank = 0;
+  double condition = 1.0;
+  double inconsistency = 0.0;
+};
+
+class Dynamics;
+
+/// Every byte that changes: scratch, rows, solution, active flags. Made once, one a thread.
+class CONSTRAINED_DYNAMICS_EXPORT Workspace
+{
+public:
+  /// Memory for everything; the nominal rank is the number of rows until Dynamics::analyse tells
+  /// better, so that without it redundant rows give Status::kSingular.
+  explicit Workspace(const Dynamics & dynamics);
+  ~Workspace();
+  Workspace(Workspace &&) noexcept;
+  Workspace & operator=(Workspace &&) noexcept;
+
+  const SystemData & system_data() const { return *system_data_; }
+  /// For System functions that write, e.g. external wrenches.
+  SystemData & system_data() { return *system_data_; }
+  const SystemTerms & terms() const { return system_data_->terms; }
+  const Rows & rows() const { return rows_; }
+  const Solution & solution() const { return solution_; }
+  /// Rank that the active rows have on the manifold.
+  int nominal_rank() const { return nominal_rank_[kAllRows]; }
+  bool is_active(int constraint) const { return active_[static_cast<std::size_t>(constraint)]; }
+
+  /// Switches a constraint. The rank found by the next solve counts as nominal until the next
+  /// Dynamics::analyse. Real-time safe: yes.
+  void set_active(int constraint, bool active) noexcept CD_NONBLOCKING;
+
+  /// Scratch of the formulation, for reports.
+  const FormulationData & formulation_data() const { return *formulation_data_; }
+
+private:
+  friend class Dynamics;
+
+  // Rows up to a level: what position projection, velocity projection and a solve work on.
+  enum Subset
+  {
+    kPositionRows,
+    kVelocityRows,
+    kAllRows,
+    kSubsetCount,
+  };
+  static constexpr int kUnknownRank = -1;
+
+  std::unique_ptr<SystemData> system_data_;
+  ConstraintScratch scratch_;
+  std::unique_ptr<FormulationData> formulation_data_;
+  std::unique_ptr<FormulationData> projection_data_;
+  Rows rows_;
+  Solution solution_;
+  std::vector<bool> active_;
+  std::array<int, kSubsetCount> nominal_rank_{};
+
+  // The active rows, compact.
+  Eigen::VectorXi active_rows_;
+  int active_row_count_ = 0;
+  Eigen::MatrixXd active_jacobian_;
+  Eigen::VectorXd active_bias_;
+  Eigen::VectorXd active_scale_;
+  Eigen::VectorXd active_weight_;
+
+  Eigen::VectorXd row_scale_;       // of all rows
+  Eigen::VectorXd stabilised_bias_;  // of all rows
+  Eigen::VectorXd gain_work_;
+  Eigen::VectorXd force_;  // P + G τ, later 0 for projections
+  RowSolution row_solution_;
+
+  // Projection.
+  Eigen::VectorXd zero_speeds_;
+  Eigen::VectorXd trial_;
+  Eigen::VectorXd best_;
+};
+
+/// What Dynamics::analyse found.
+struct RankReport
+{
+  int row_count = 0;           ///< active rows
+  int nominal_rank = 0;        ///< largest rank seen on the manifold close to the state
+  int rank_here = 0;           ///< at the state
+  int degrees_of_freedom = 0;  ///< n − nominal rank
+  double condition = 1.0;      ///< σ_max/σ_min of the rank_here directions, by SVD
+  /// One for each dependency between rows: row = Σ coefficient · other row.
+  struct Dependency
+  {
+    int row;
+    std::vector<int> others;
+    std::vector<double> coefficients;
+  };
+  std::vector<Dependency> dependencies;
+};
+
+/// A constrained system: system, constraints, formulation, options. Constant after building; may be
+/// shared by threads, each with a Workspace of its own.
+class CONSTRAINED_DYNAMICS_EXPORT Dynamics
+{
+public:
+  /// @param formulation none stands for KaneNonminimal.
+  /// @throw std::invalid_argument for options out of range or gain matrices of the wrong size.
+  explicit Dynamics(
+    ConstraintSet constraints, DynamicsOptions options = {},
+    std::shared_ptr<const Formulation> formulation = nullptr);
+
+  const System & system() const { return constraints_.system(); }
+  const ConstraintSet & constraints() const { return constraints_; }
+  const DynamicsOptions & options() const { return options_; }
+  const Formulation & formulation() const { return *formulation_; }
+
+  /// Finds the nominal rank and the size of the rows on the manifold around a state, so that
+  /// redundant rows are told from singular positions; call it once at configure, and again after
+  /// switching constraints if there is time. Real-time safe: no.
+  /// @throw std::invalid_argument where the rows cannot be evaluated at the state.
+  RankReport analyse(const State & state, Workspace & workspace) const;
+
+  /// Kinematics and rows at a state; the first half of `solve`.
+  /// Statuses: those of System::update_kinematics and Constraint::evaluate. Real-time safe: yes.
+  [[nodiscard]] Status update_rows(
+    double time, const ConstVectorRef & q, const ConstVectorRef & u,
+    Workspace & workspace) const noexcept CD_NONBLOCKING;
+
+  /// Accelerations, multipliers, constraint forces and wrenches for the state of the last
+  /// update_rows and the inputs τ: the second half of `solve`.
+  [[nodiscard]] Status solve_rows(
+    const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING;
+
+  /// One cycle: terms, rows, accelerations, forces (E1 to E8) into workspace.solution(), which is
+  /// untouched unless has_output(status).
+  /// @param inputs τ (l). Real-time safe: yes.
+  [[nodiscard]] Status solve(
+    double time, const ConstVectorRef & q, const ConstVectorRef & u, const ConstVectorRef & inputs,
+    Workspace & workspace) const noexcept CD_NONBLOCKING;
+
+  /// Moves q to φ(q, t) = 0 by the physically smallest correction (in the norm of Q), Newton with
+  /// at most `kProjectionIterations` iterations. q is untouched unless has_output(status).
+  /// Statuses: kOk, kSingular; kNotConverged and failures of evaluation. Real-time safe: yes.
+  [[nodiscard]] Status project_position(
+    double time, VectorRef q, Workspace & workspace) const noexcept CD_NONBLOCKING;
+
+  /// Moves u to φ̇ = 0 and ψ = 0 by the physically smallest correction. Likewise.
+  [[nodiscard]] Status project_velocity(
+    double time, const ConstVectorRef & q, VectorRef u,
+    Workspace & workspace) const noexcept CD_NONBLOCKING;
+
+  static constexpr int kProjectionIterations = 12;
+
+private:
+  void gather(
+    const Eigen::VectorXd & bias, Workspace::Subset subset,
+    Workspace & workspace) const noexcept CD_NONBLOCKING;
+  Status solve_gathered(
+    Workspace::Subset subset, FormulationData & data,
+    Workspace & workspace) const noexcept CD_NONBLOCKING;
+  void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
+  void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;
+  bool in_subset(int row, Workspace::Subset subset) const noexcept CD_NONBLOCKING;
+  double residual(
+    const Eigen::VectorXd & values, Workspace::Subset subset,
+    const Workspace & workspace) const noexcept CD_NONBLOCKING;
+
+  /// Newton on the rows of `subset`, whose residuals are `values`, with the unknowns x.
+  template <typename Evaluate, typename Advance>
+  Status project(
+    Workspace::Subset subset, const Eigen::VectorXd & values, VectorRef x, Workspace & workspace,
+    const Evaluate & evaluate, const Advance & advance) const noexcept CD_NONBLOCKING;
+
+  ConstraintSet constraints_;
+  DynamicsOptions options_;
+  std::shared_ptr<const Formulation> formulation_;
+  std::vector<int> constraint_of_row_;
+  std::vector<RowLevel> level_of_row_;
+  std::vector<int> position_rows_;
+  std::vector<int> velocity_rows_;
+  Eigen::VectorXd multiplier_weight_;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <memory>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/row_factorisation.hpp"
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+/// What a formulation solves: find u̇ and λ with
+///     (E2) Q u̇ = h + Aᵀ λ,  h = P + G τ,     (E3) A u̇ = b.
+struct RowProblem
+{
+  ConstMatrixRef mass_matrix;        ///< Q (n × n)
+  ConstVectorRef force;              ///< h (n)
+  ConstMatrixRef rows;               ///< A (m × n)
+  ConstVectorRef bias;               ///< b (m)
+  ConstVectorRef row_scale;          ///< S (m), for decisions about rank only
+  ConstVectorRef multiplier_weight;  ///< (m): ‖diag(weight) λ‖ is least among redundant rows
+  int nominal_rank;                  ///< rank of A on the manifold
+};
+
+/// What a formulation gives, at its full sizes n and m_max; the first m multipliers are valid.
+struct RowSolution
+{
+  Eigen::VectorXd acceleration;      ///< u̇ (n)
+  Eigen::VectorXd constraint_force;  ///< F^c = Q u̇ − h (n) (E7)
+  Eigen::VectorXd multipliers;       ///< λ (E8)
+  Eigen::VectorXd redundancy;        ///< of each row, see RowFactorisation::redundancy
+  int rank = 0;
+  double condition = 1.0;
+  double inconsistency = 0.0;  ///< part of b outside the range of A, relative; see RankOptions
+};
+
+/// Scratch of one formulation and one thread.
+class CONSTRAINED_DYNAMICS_EXPORT FormulationData
+{
+public:
+  virtual ~FormulationData();
+};
+
+/// A way from rows to accelerations and forces. Constant, may be shared by threads, each with a
+/// FormulationData of its own. All formulations agree to rounding.
+class CONSTRAINED_DYNAMICS_EXPORT Formulation
+{
+public:
+  virtual ~Formulation();
+
+  /// Stable id, e.g. "kane_nonminimal".
+  virtual const char * name() const noexcept CD_NONBLOCKING = 0;
+
+  /// Scratch for n speeds and at most `max_row_count` rows. Real-time safe: no.
+  virtual std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const = 0;
+
+  /// Solves the problem. Statuses: kOk; kSingular and kInconsistent with outputs; kSingularInertia,
+  /// kNonFiniteInput, kNonFiniteResult without. Real-time safe: yes.
+  [[nodiscard]] Status solve(
+    const RowProblem & problem, const RankOptions & options, FormulationData & data,
+    RowSolution & solution) const noexcept CD_NONBLOCKING
+  {
+    return do_solve(problem, options, data, solution);
+  }
+
+protected:
+  virtual Status do_solve(
+    const RowProblem & problem, const RankOptions & options, FormulationData & data,
+    RowSolution & solution) const noexcept CD_NONBLOCKING = 0;
+};
+
+/// The nonminimal Kane form (E4 to E8), the reference form of the seeds. Speeds are partitioned by
+/// pivoting with hysteresis; T of (E6) is not factored, the equivalent reduced equations are:
+///     u̇ = A2ᵀ ẇ + [β; 0],  (A2 Q A2ᵀ) ẇ = A2 (h − Q [β; 0]).
+/// Q need not be positive definite, only A2 Q A2ᵀ; it need not be symmetric either (active forces
+/// that contain accelerations).
+class CONSTRAINED_DYNAMICS_EXPORT KaneNonminimal : public Formulation
+{
+public:
+  const char * name() const noexcept CD_NONBLOCKING override { return "kane_nonminimal"; }
+  std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
+
+  /// The factorisation of the last solve, for reports. @pre data was made by this class.
+  static const RowFactorisation & factorisation(const FormulationData & data);
+
+protected:
+  Status do_solve(
+    const RowProblem & problem, const RankOptions & options, FormulationData & data,
+    RowSolution & solution) const noexcept CD_NONBLOCKING override;
+};
+
+}  // namespace constrained_dynamics

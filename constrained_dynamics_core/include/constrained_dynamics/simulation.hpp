@@ -1,0 +1,125 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/dynamics.hpp"
+#include "constrained_dynamics/status.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Inputs τ as a function of the state. One object a simulation: it may keep scratch.
+class CONSTRAINED_DYNAMICS_EXPORT InputLaw
+{
+public:
+  virtual ~InputLaw();
+
+  /// Fills τ at the state of the last System::update_kinematics on `data`; may also set what acts on
+  /// the system from outside, such as external wrenches. Real-time safe: yes.
+  [[nodiscard]] virtual Status evaluate(
+    const System & system, SystemData & data, VectorRef inputs) noexcept CD_NONBLOCKING = 0;
+};
+
+enum class Integrator
+{
+  kRk4,          ///< classical Runge-Kutta, fixed step, order 4
+  kKuttaMerson,  ///< five stages, fixed step, order 4: the thesis' integrator
+  kDopri5,       ///< Dormand-Prince 5(4) of Boost.odeint, adaptive, dense output
+};
+
+/// Stable name: "rk4", "kutta_merson", "dopri5".
+CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Integrator integrator) noexcept;
+
+struct SimulationOptions
+{
+  Integrator integrator = Integrator::kRk4;
+  double step = 1e-3;                 ///< [s]; of fixed-step integrators, first try of adaptive ones
+  double absolute_tolerance = 1e-10;  ///< of adaptive integrators, in the units of q and u
+  double relative_tolerance = 1e-10;  ///< of adaptive integrators
+  double largest_step = 0.1;          ///< [s]; of adaptive integrators
+};
+
+/// How a run ended.
+struct RunResult
+{
+  Status status = Status::kOk;  ///< why it ended early, or kOk
+  bool completed = false;       ///< reached the end, or was stopped by the observer
+  double time = 0.0;            ///< of the last good state [s]
+  long steps = 0;
+  long evaluations = 0;
+  long singular_evaluations = 0;      ///< evaluations with Status::kSingular
+  long inconsistent_evaluations = 0;  ///< evaluations with Status::kInconsistent
+};
+
+/// Integrates a constrained system on its configuration manifold: stages in coordinates and speeds,
+/// quaternions normalised and, with Stabilisation::projection, q and u moved back to the rows after
+/// each step.
+class CONSTRAINED_DYNAMICS_EXPORT Simulation
+{
+public:
+  /// Called at each output time with the solution evaluated there; false stops the run.
+  using Observer = std::function<bool(const Simulation &)>;
+
+  /// @param inputs none stands for τ = 0.
+  /// @throw std::invalid_argument for options out of range.
+  explicit Simulation(
+    std::shared_ptr<const Dynamics> dynamics, SimulationOptions options = {},
+    std::shared_ptr<InputLaw> inputs = nullptr);
+  ~Simulation();
+
+  /// Sets the state and analyses the rank of the rows there. Real-time safe: no.
+  /// @throw std::invalid_argument for wrong sizes or a state where rows cannot be evaluated.
+  RankReport start(const State & state);
+
+  /// One fixed step from the current state, which is untouched on failure.
+  /// Statuses: kOk, kSingular and kInconsistent (step made), others (not made). Real-time safe: yes.
+  [[nodiscard]] Status step() noexcept CD_NONBLOCKING;
+
+  /// Solves at the current state, so that workspace().solution() belongs to it. Real-time safe: yes.
+  [[nodiscard]] Status evaluate() noexcept CD_NONBLOCKING;
+
+  /// Integrates until `until` and calls the observer at the start, every `output_interval` seconds
+  /// and at the end. Real-time safe: no.
+  /// @throw std::invalid_argument for an end before the current time or an interval that is not
+  /// positive.
+  RunResult run(double until, double output_interval, const Observer & observer);
+
+  const Dynamics & dynamics() const { return *dynamics_; }
+  const State & state() const { return state_; }
+  const Workspace & workspace() const { return workspace_; }
+  Workspace & workspace() { return workspace_; }
+  /// τ of the last evaluation.
+  const Eigen::VectorXd & inputs() const { return input_values_; }
+  /// Kinetic and potential energy of the last evaluation [J].
+  double kinetic_energy() const;
+  double potential_energy() const;
+
+private:
+  Status derivative(
+    double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING;
+  Status settle(double time, VectorRef x) noexcept CD_NONBLOCKING;
+  void store(double time, const ConstVectorRef & x) noexcept CD_NONBLOCKING;
+  Status fixed_step(double time, double next_time) noexcept CD_NONBLOCKING;
+  RunResult run_fixed(double until, double output_interval, const Observer & observer);
+  RunResult run_adaptive(double until, double output_interval, const Observer & observer);
+
+  std::shared_ptr<const Dynamics> dynamics_;
+  SimulationOptions options_;
+  std::shared_ptr<InputLaw> input_law_;
+  Workspace workspace_;
+  State state_;
+  Eigen::VectorXd input_values_;
+  Eigen::VectorXd x_;
+  Eigen::VectorXd stage_;
+  std::vector<Eigen::VectorXd> slopes_;
+  RunResult counts_;
+  double start_time_ = 0.0;
+  long step_index_ = 0;
+};
+
+}  // namespace constrained_dynamics

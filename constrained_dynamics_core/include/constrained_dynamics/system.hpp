@@ -1,0 +1,192 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+/// The terms of the unconstrained system at one state, with n speeds, nq coordinates, l inputs:
+///     (E1) q̇ = C u + D,      (E2) Q u̇ = P + G τ + F^c.
+/// Sizes are set once by System::make_data and never change.
+struct SystemTerms
+{
+  double time = 0.0;                  ///< t [s]
+  Eigen::VectorXd coordinates;        ///< q (nq)
+  Eigen::VectorXd speeds;             ///< u (n)
+  Eigen::MatrixXd kinematic_matrix;   ///< C (nq × n)
+  Eigen::VectorXd kinematic_drift;    ///< D (nq)
+  Eigen::VectorXd rates;              ///< q̇ (nq)
+  Eigen::VectorXd acceleration_bias;  ///< q̈ at u̇ = 0 (nq)
+  Eigen::MatrixXd mass_matrix;        ///< Q (n × n); accelerations in active forces are moved here
+  Eigen::VectorXd force;              ///< P (n): active forces minus velocity terms, inputs excluded
+  Eigen::MatrixXd input_matrix;       ///< G (n × l)
+};
+
+/// Motion of a frame F in the world W; everything is expressed in W.
+struct FrameKinematics
+{
+  Eigen::Matrix3d rotation = Eigen::Matrix3d::Identity();           ///< R_WF
+  Eigen::Vector3d position = Eigen::Vector3d::Zero();               ///< p_WF [m]
+  Eigen::Vector3d velocity = Eigen::Vector3d::Zero();               ///< of the origin [m/s]
+  Eigen::Vector3d angular_velocity = Eigen::Vector3d::Zero();       ///< [rad/s]
+  Eigen::Vector3d acceleration_bias = Eigen::Vector3d::Zero();      ///< classical, u̇ = 0 [m/s²]
+  Eigen::Vector3d angular_acceleration_bias = Eigen::Vector3d::Zero();  ///< u̇ = 0 [rad/s²]
+};
+
+/// A wrench on a body: force and torque about `point`, all expressed in the world.
+struct Wrench
+{
+  Eigen::Vector3d point = Eigen::Vector3d::Zero();   ///< [m]
+  Eigen::Vector3d force = Eigen::Vector3d::Zero();   ///< [N]
+  Eigen::Vector3d torque = Eigen::Vector3d::Zero();  ///< [N m]
+};
+
+/// The scratch and the results of one thread's evaluations of a System. Systems derive from it.
+class CONSTRAINED_DYNAMICS_EXPORT SystemData
+{
+public:
+  explicit SystemData(int coordinate_count, int speed_count, int input_count);
+  virtual ~SystemData();
+  SystemData(const SystemData &) = delete;
+  SystemData & operator=(const SystemData &) = delete;
+
+  SystemTerms terms;
+};
+
+/// The unconstrained system S_h of the seeds. Constant after building; may be shared by threads,
+/// each with a SystemData of its own.
+///
+/// Public methods check and call the protected `do_…` of the derived class.
+class CONSTRAINED_DYNAMICS_EXPORT System
+{
+public:
+  virtual ~System();
+
+  int coordinate_count() const { return static_cast<int>(coordinate_names_.size()); }  ///< nq
+  int speed_count() const { return static_cast<int>(speed_names_.size()); }            ///< n
+  int input_count() const { return static_cast<int>(input_names_.size()); }            ///< l
+
+  /// Names of the coordinates, e.g. "crank". The rate of coordinate `x` is called `dx`.
+  const std::vector<std::string> & coordinate_names() const { return coordinate_names_; }
+  /// Names of the speeds; where a speed is the rate of coordinate `x` it is called `dx`.
+  const std::vector<std::string> & speed_names() const { return speed_names_; }
+  /// Names of the inputs.
+  const std::vector<std::string> & input_names() const { return input_names_; }
+  /// Names of the frames that constraints may refer to; frame 0 of a spatial system is "world".
+  /// Empty for systems without bodies.
+  const std::vector<std::string> & frame_names() const { return frame_names_; }
+
+  /// Index of a coordinate, speed, input or frame by name.
+  /// @throw std::invalid_argument naming the unknown name and those that exist.
+  int coordinate_index(const std::string & name) const;
+  int speed_index(const std::string & name) const;
+  int input_index(const std::string & name) const;
+  int frame_index(const std::string & name) const;
+
+  /// Name of the body (link) that a frame is fixed to; "world" for the world.
+  std::string body_of_frame(int frame) const { return do_body_of_frame(frame); }
+
+  /// A configuration that every evaluation accepts: zeros, unit quaternions.
+  Eigen::VectorXd neutral_coordinates() const { return do_neutral_coordinates(); }
+
+  /// Scratch and results for one thread. Real-time safe: no.
+  std::unique_ptr<SystemData> make_data() const { return do_make_data(); }
+
+  /// Fills time, coordinates, speeds, C, D, q̇, the bias of q̈ and the kinematics of frames.
+  /// Statuses: kOk, kSizeMismatch, kNonFiniteInput, kNonFiniteResult, kSingularKinematics,
+  /// kUserFunctionFailed. On failure the data must not be used. Real-time safe: yes.
+  [[nodiscard]] Status update_kinematics(
+    double time, const ConstVectorRef & q, const ConstVectorRef & u,
+    SystemData & data) const noexcept CD_NONBLOCKING;
+
+  /// Fills Q, P and G for the state of the last update_kinematics.
+  /// Statuses: kOk, kNonFiniteResult, kUserFunctionFailed. Real-time safe: yes.
+  [[nodiscard]] Status update_dynamics(SystemData & data) const noexcept CD_NONBLOCKING;
+
+  /// Brings q back to its manifold (unit quaternions). Real-time safe: yes.
+  void normalise(VectorRef q) const noexcept CD_NONBLOCKING { do_normalise(q); }
+
+  /// Motion of a frame at the state of the last update_kinematics. Real-time safe: yes.
+  void frame_kinematics(const SystemData & data, int frame, FrameKinematics & out) const noexcept
+    CD_NONBLOCKING
+  {
+    do_frame_kinematics(data, frame, out);
+  }
+
+  /// Jacobian of a frame's origin velocity and angular velocity, expressed in the world, at the
+  /// state of the last update_kinematics; `out` is 6 × n. Real-time safe: yes.
+  void frame_jacobian(const SystemData & data, int frame, Matrix6X & out) const noexcept
+    CD_NONBLOCKING
+  {
+    do_frame_jacobian(data, frame, out);
+  }
+
+  /// Whether coordinate `coordinate` belongs to a joint of one degree of freedom between two
+  /// bodies, so that a generalized force on it is a wrench on them.
+  bool has_joint(int coordinate) const { return do_has_joint(coordinate); }
+  /// Names of the joint's child (a) and parent (b) body. Only where has_joint.
+  std::pair<std::string, std::string> joint_bodies(int coordinate) const
+  {
+    return do_joint_bodies(coordinate);
+  }
+  /// Wrench on the joint's child body that a unit generalized force on `coordinate` exerts, about
+  /// the joint's origin; the parent gets the opposite. Real-time safe: yes.
+  void joint_wrench(const SystemData & data, int coordinate, Wrench & out) const noexcept
+    CD_NONBLOCKING
+  {
+    do_joint_wrench(data, coordinate, out);
+  }
+
+  /// Kinetic energy at the state of the last update_dynamics [J]. Real-time safe: yes.
+  double kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING
+  {
+    return do_kinetic_energy(data);
+  }
+  /// Potential energy (gravity, springs) at the state of the last update_dynamics [J]; 0 where the
+  /// system states none. Real-time safe: yes.
+  double potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING
+  {
+    return do_potential_energy(data);
+  }
+
+protected:
+  System() = default;
+  /// To be called once by the derived class's constructor.
+  /// @throw std::invalid_argument for empty or duplicate names.
+  void set_names(
+    std::vector<std::string> coordinates, std::vector<std::string> speeds,
+    std::vector<std::string> inputs, std::vector<std::string> frames = {});
+
+  virtual std::unique_ptr<SystemData> do_make_data() const;
+  /// terms.time, .coordinates and .speeds are already set and finite.
+  virtual Status do_update_kinematics(SystemData & data) const noexcept CD_NONBLOCKING = 0;
+  virtual Status do_update_dynamics(SystemData & data) const noexcept CD_NONBLOCKING = 0;
+  virtual void do_normalise(VectorRef q) const noexcept CD_NONBLOCKING;
+  virtual Eigen::VectorXd do_neutral_coordinates() const;
+  virtual std::string do_body_of_frame(int frame) const;
+  virtual void do_frame_kinematics(
+    const SystemData & data, int frame, FrameKinematics & out) const noexcept CD_NONBLOCKING;
+  virtual void do_frame_jacobian(
+    const SystemData & data, int frame, Matrix6X & out) const noexcept CD_NONBLOCKING;
+  virtual bool do_has_joint(int coordinate) const;
+  virtual std::pair<std::string, std::string> do_joint_bodies(int coordinate) const;
+  virtual void do_joint_wrench(
+    const SystemData & data, int coordinate, Wrench & out) const noexcept CD_NONBLOCKING;
+  virtual double do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING;
+  virtual double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING;
+
+private:
+  std::vector<std::string> coordinate_names_;
+  std::vector<std::string> speed_names_;
+  std::vector<std::string> input_names_;
+  std::vector<std::string> frame_names_;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,492 @@
+#include "constrained_dynamics/dynamics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+void check_range(const char * name, double value, double low, double high)
+{
+  if (!(low <= value && value <= high))
+  {
+    std::ostringstream message;
+    message << "option " << name << " is " << value << "; allowed: " << low << " to " << high;
+    throw std::invalid_argument(message.str());
+  }
+}
+
+void check_gain_size(const char * name, const Gain & gain, std::size_t rows)
+{
+  if (gain.is_matrix() && gain.matrix().rows() != static_cast<Eigen::Index>(rows))
+  {
+    std::ostringstream message;
+    message << "stabilisation gain " << name << " is a " << gain.matrix().rows() << " × "
+            << gain.matrix().cols() << " matrix; allowed: a number or a matrix of size " << rows;
+    throw std::invalid_argument(message.str());
+  }
+}
+
+/// bias(rows) += Γ values(rows), for a gain over these rows.
+void add_gain(
+  const Gain & gain, const std::vector<int> & rows, const Eigen::VectorXd & values,
+  Eigen::VectorXd & bias)
+{
+  for (std::size_t i = 0; i < rows.size(); ++i)
+  {
+    double sum = 0.0;
+    if (gain.is_matrix())
+    {
+      for (std::size_t j = 0; j < rows.size(); ++j)
+      {
+        sum += gain.matrix()(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) *
+               values(rows[j]);
+      }
+    }
+    else
+    {
+      sum = gain.scalar() * values(rows[i]);
+    }
+    bias(rows[i]) += sum;
+  }
+}
+
+}  // namespace
+
+Workspace::Workspace(const Dynamics & dynamics)
+{
+  const System & system = dynamics.system();
+  const ConstraintSet & set = dynamics.constraints();
+  const Eigen::Index n = system.speed_count();
+  const Eigen::Index m = set.row_count();
+  system_data_ = system.make_data();
+  scratch_.jacobian_a.setZero(6, n);
+  scratch_.jacobian_b.setZero(6, n);
+  int buffer = 0;
+  for (int i = 0; i < set.size(); ++i)
+  {
+    buffer = std::max(buffer, set[i].scratch_size());
+  }
+  scratch_.buffer.setZero(buffer);
+  formulation_data_ = dynamics.formulation().make_data(system.speed_count(), set.row_count());
+  projection_data_ = dynamics.formulation().make_data(system.speed_count(), set.row_count());
+  rows_.position.setZero(m);
+  rows_.velocity.setZero(m);
+  rows_.jacobian.setZero(m, n);
+  rows_.bias.setZero(m);
+  solution_.acceleration.setZero(n);
+  solution_.constraint_force.setZero(n);
+  solution_.multipliers.setZero(m);
+  solution_.redundancy.setZero(m);
+  solution_.wrenches.resize(static_cast<std::size_t>(set.wrench_count()));
+  active_.assign(static_cast<std::size_t>(set.size()), true);
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    const RowLevel level = set.row(row).level;
+    nominal_rank_[kPositionRows] += level == RowLevel::kPosition ? 1 : 0;
+    nominal_rank_[kVelocityRows] += level != RowLevel::kAcceleration ? 1 : 0;
+    nominal_rank_[kAllRows] += 1;
+  }
+  active_rows_.setZero(m);
+  active_jacobian_.setZero(m, n);
+  active_bias_.setZero(m);
+  active_scale_.setOnes(m);
+  active_weight_.setOnes(m);
+  row_scale_.setOnes(m);
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    if (set.row(row).rotational)
+    {
+      row_scale_(row) = dynamics.options().characteristic_length;
+    }
+  }
+  stabilised_bias_.setZero(m);
+  gain_work_.setZero(m);
+  force_.setZero(n);
+  row_solution_.acceleration.setZero(n);
+  row_solution_.constraint_force.setZero(n);
+  row_solution_.multipliers.setZero(m);
+  row_solution_.redundancy.setZero(m);
+  zero_speeds_.setZero(n);
+  const Eigen::Index longest = std::max<Eigen::Index>(n, system.coordinate_count());
+  trial_.setZero(longest);
+  best_.setZero(longest);
+}
+
+Workspace::~Workspace() = default;
+Workspace::Workspace(Workspace &&) noexcept = default;
+Workspace & Workspace::operator=(Workspace &&) noexcept = default;
+
+void Workspace::set_active(int constraint, bool active) noexcept CD_NONBLOCKING
+{
+  const std::size_t i = static_cast<std::size_t>(constraint);
+  if (active_[i] != active)
+  {
+    active_[i] = active;
+    nominal_rank_.fill(kUnknownRank);
+  }
+}
+
+Dynamics::Dynamics(
+  ConstraintSet constraints, DynamicsOptions options,
+  std::shared_ptr<const Formulation> formulation)
+: constraints_(std::move(constraints)),
+  options_(std::move(options)),
+  formulation_(std::move(formulation))
+{
+  if (!formulation_)
+  {
+    formulation_ = std::make_shared<KaneNonminimal>();
+  }
+  const RankOptions & rank = options_.rank;
+  check_range("singular_tolerance", rank.singular_tolerance, 1e-15, 1e-2);
+  check_range("redundancy_tolerance", rank.redundancy_tolerance, rank.singular_tolerance, 0.5);
+  check_range("consistency_tolerance", rank.consistency_tolerance, 1e-15, 1.0);
+  check_range("partition_limit", rank.partition_limit, 1.0, 1e6);
+  check_range("characteristic_length", options_.characteristic_length, 1e-6, 1e6);
+
+  multiplier_weight_.setOnes(constraints_.row_count());
+  for (int row = 0; row < constraints_.row_count(); ++row)
+  {
+    const RowDescription & description = constraints_.row(row);
+    constraint_of_row_.push_back(constraints_.constraint_of_row(row));
+    level_of_row_.push_back(description.level);
+    if (description.level == RowLevel::kPosition)
+    {
+      position_rows_.push_back(row);
+    }
+    if (description.level == RowLevel::kVelocity)
+    {
+      velocity_rows_.push_back(row);
+    }
+    if (description.rotational)
+    {
+      multiplier_weight_(row) = 1.0 / options_.characteristic_length;
+    }
+  }
+  const Stabilisation & stabilisation = options_.stabilisation;
+  check_gain_size("velocity_gain (Γ1)", stabilisation.velocity_gain, position_rows_.size());
+  check_gain_size("position_gain (Γ2)", stabilisation.position_gain, position_rows_.size());
+  check_gain_size("nonholonomic_gain (Γ)", stabilisation.nonholonomic_gain, velocity_rows_.size());
+}
+
+Status Dynamics::update_rows(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u,
+  Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const Status status = system().update_kinematics(time, q, u, *workspace.system_data_);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  Rows & rows = workspace.rows_;
+  for (int i = 0; i < constraints_.size(); ++i)
+  {
+    const Eigen::Index offset = constraints_.row_offset(i);
+    const Eigen::Index count = constraints_[i].row_count();
+    RowBlock block{
+      rows.position.segment(offset, count), rows.velocity.segment(offset, count),
+      rows.jacobian.middleRows(offset, count), rows.bias.segment(offset, count)};
+    const Status row_status =
+      constraints_[i].evaluate(*workspace.system_data_, workspace.scratch_, block);
+    if (row_status != Status::kOk)
+    {
+      return row_status;
+    }
+  }
+  return Status::kOk;
+}
+
+bool Dynamics::in_subset(int row, Workspace::Subset subset) const noexcept CD_NONBLOCKING
+{
+  const RowLevel level = level_of_row_[static_cast<std::size_t>(row)];
+  switch (subset)
+  {
+    case Workspace::kPositionRows:
+      return level == RowLevel::kPosition;
+    case Workspace::kVelocityRows:
+      return level != RowLevel::kAcceleration;
+    default:
+      return true;
+  }
+}
+
+void Dynamics::gather(
+  const Eigen::VectorXd & bias, Workspace::Subset subset,
+  Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  int k = 0;
+  for (int row = 0; row < constraints_.row_count(); ++row)
+  {
+    const int constraint = constraint_of_row_[static_cast<std::size_t>(row)];
+    if (!workspace.is_active(constraint) || !in_subset(row, subset))
+    {
+      continue;
+    }
+    workspace.active_rows_(k) = row;
+    workspace.active_jacobian_.row(k) = workspace.rows_.jacobian.row(row);
+    workspace.active_bias_(k) = bias(row);
+    workspace.active_scale_(k) = workspace.row_scale_(row);
+    workspace.active_weight_(k) = multiplier_weight_(row);
+    ++k;
+  }
+  workspace.active_row_count_ = k;
+}
+
+Status Dynamics::solve_gathered(
+  Workspace::Subset subset, FormulationData & data,
+  Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const int m = workspace.active_row_count_;
+  int & nominal = workspace.nominal_rank_[subset];
+  // Where nobody has analysed the rows that are active now, only directions that are clearly there
+  // count, and what is found becomes the nominal rank.
+  RankOptions rank = options_.rank;
+  if (nominal == Workspace::kUnknownRank)
+  {
+    rank.redundancy_tolerance = rank.singular_tolerance;
+  }
+  const RowProblem problem{
+    workspace.terms().mass_matrix,
+    workspace.force_,
+    workspace.active_jacobian_.topRows(m),
+    workspace.active_bias_.head(m),
+    workspace.active_scale_.head(m),
+    workspace.active_weight_.head(m),
+    std::max(nominal, 0)};
+  const Status status = formulation_->solve(problem, rank, data, workspace.row_solution_);
+  if (has_output(status) && nominal == Workspace::kUnknownRank)
+  {
+    nominal = workspace.row_solution_.rank;
+  }
+  return status;
+}
+
+void Dynamics::stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  workspace.stabilised_bias_ = workspace.rows_.bias;
+  const Stabilisation & stabilisation = options_.stabilisation;
+  if (stabilisation.kind != Stabilisation::Kind::kBaumgarte)
+  {
+    return;
+  }
+  const Rows & rows = workspace.rows_;
+  // Rows that are switched off must not act through a gain matrix.
+  const auto masked = [&](const Eigen::VectorXd & values) -> const Eigen::VectorXd &
+  {
+    for (Eigen::Index row = 0; row < values.size(); ++row)
+    {
+      const int constraint = constraint_of_row_[static_cast<std::size_t>(row)];
+      workspace.gain_work_(row) = workspace.is_active(constraint) ? values(row) : 0.0;
+    }
+    return workspace.gain_work_;
+  };
+  Eigen::VectorXd & bias = workspace.stabilised_bias_;
+  add_gain(stabilisation.velocity_gain, position_rows_, masked(rows.velocity), bias);
+  add_gain(stabilisation.nonholonomic_gain, velocity_rows_, workspace.gain_work_, bias);
+  add_gain(stabilisation.position_gain, position_rows_, masked(rows.position), bias);
+}
+
+void Dynamics::scatter(Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const RowSolution & from = workspace.row_solution_;
+  Solution & to = workspace.solution_;
+  to.acceleration = from.acceleration;
+  to.constraint_force = from.constraint_force;
+  to.multipliers.setZero();
+  to.redundancy.setZero();
+  for (int k = 0; k < workspace.active_row_count_; ++k)
+  {
+    to.multipliers(workspace.active_rows_(k)) = from.multipliers(k);
+    to.redundancy(workspace.active_rows_(k)) = from.redundancy(k);
+  }
+  to.active_row_count = workspace.active_row_count_;
+  to.rank = from.rank;
+  to.condition = from.condition;
+  to.inconsistency = from.inconsistency;
+  for (int i = 0; i < constraints_.size(); ++i)
+  {
+    const Constraint & constraint = constraints_[i];
+    if (!constraint.wrench_bodies().empty())
+    {
+      constraint.wrenches(
+        *workspace.system_data_, workspace.scratch_,
+        to.multipliers.segment(constraints_.row_offset(i), constraint.row_count()),
+        to.wrenches.data() + constraints_.wrench_offset(i));
+    }
+  }
+}
+
+Status Dynamics::solve_rows(
+  const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  if (inputs.size() != system().input_count())
+  {
+    return Status::kSizeMismatch;
+  }
+  if (!inputs.allFinite())
+  {
+    return Status::kNonFiniteInput;
+  }
+  const Status dynamics_status = system().update_dynamics(*workspace.system_data_);
+  if (dynamics_status != Status::kOk)
+  {
+    return dynamics_status;
+  }
+  workspace.force_ = workspace.terms().force;
+  workspace.force_.noalias() += workspace.terms().input_matrix * inputs;
+  stabilise(workspace);
+  gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
+  const Status status =
+    solve_gathered(Workspace::kAllRows, *workspace.formulation_data_, workspace);
+  if (has_output(status))
+  {
+    scatter(workspace);
+  }
+  return status;
+}
+
+Status Dynamics::solve(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u, const ConstVectorRef & inputs,
+  Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const Status status = update_rows(time, q, u, workspace);
+  return status == Status::kOk ? solve_rows(inputs, workspace) : status;
+}
+
+double Dynamics::residual(
+  const Eigen::VectorXd & values, Workspace::Subset subset,
+  const Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  double largest = 0.0;
+  for (int row = 0; row < constraints_.row_count(); ++row)
+  {
+    const int constraint = constraint_of_row_[static_cast<std::size_t>(row)];
+    if (workspace.is_active(constraint) && in_subset(row, subset))
+    {
+      largest = std::max(largest, std::abs(workspace.row_scale_(row) * values(row)));
+    }
+  }
+  return largest;
+}
+
+namespace
+{
+
+// Newton stops at the rounding of the rows; what is left there must be below this fraction of the
+// size of the unknowns, else the rows could not be met.
+constexpr double kProjectionTolerance = 1e-9;
+// Below this fraction another iteration cannot improve anything.
+constexpr double kProjectionFloor = 4.0 * std::numeric_limits<double>::epsilon();
+
+}  // namespace
+
+template <typename Evaluate, typename Advance>
+Status Dynamics::project(
+  Workspace::Subset subset, const Eigen::VectorXd & values, VectorRef x, Workspace & workspace,
+  const Evaluate & evaluate, const Advance & advance) const noexcept CD_NONBLOCKING
+{
+  auto trial = workspace.trial_.head(x.size());
+  auto best = workspace.best_.head(x.size());
+  trial = x;
+  double best_residual = std::numeric_limits<double>::infinity();
+  Status worst = Status::kOk;
+  for (int i = 0; i <= kProjectionIterations; ++i)
+  {
+    Status status = evaluate(trial);
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+    const double size = std::max(1.0, trial.cwiseAbs().maxCoeff());
+    const double left = residual(values, subset, workspace) / size;
+    const bool improved = left < 0.5 * best_residual;
+    if (left < best_residual)
+    {
+      best_residual = left;
+      best = trial;
+    }
+    if (!improved || left <= kProjectionFloor || i == kProjectionIterations)
+    {
+      break;
+    }
+    if (i == 0)
+    {
+      status = system().update_dynamics(*workspace.system_data_);
+      if (status != Status::kOk)
+      {
+        return status;
+      }
+      workspace.force_.setZero();
+    }
+    // With h = 0 the formulation gives the solution of A δ = −φ with the least δᵀ Q δ.
+    workspace.stabilised_bias_ = -values;
+    gather(workspace.stabilised_bias_, subset, workspace);
+    status = solve_gathered(subset, *workspace.projection_data_, workspace);
+    if (!has_output(status))
+    {
+      return status;
+    }
+    if (status == Status::kSingular)
+    {
+      worst = Status::kSingular;
+    }
+    advance(trial);
+  }
+  if (!(best_residual <= kProjectionTolerance))
+  {
+    return Status::kNotConverged;
+  }
+  x = best;
+  return worst;
+}
+
+Status Dynamics::project_position(
+  double time, VectorRef q, Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  if (q.size() != system().coordinate_count())
+  {
+    return Status::kSizeMismatch;
+  }
+  if (position_rows_.empty())
+  {
+    return Status::kOk;
+  }
+  return project(
+    Workspace::kPositionRows, workspace.rows_.position, q, workspace,
+    [&](const ConstVectorRef & trial) noexcept
+    { return update_rows(time, trial, workspace.zero_speeds_, workspace); },
+    [&](VectorRef trial) noexcept
+    {
+      trial.noalias() += workspace.terms().kinematic_matrix * workspace.row_solution_.acceleration;
+      system().normalise(trial);
+    });
+}
+
+Status Dynamics::project_velocity(
+  double time, const ConstVectorRef & q, VectorRef u,
+  Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  if (u.size() != system().speed_count())
+  {
+    return Status::kSizeMismatch;
+  }
+  if (position_rows_.empty() && velocity_rows_.empty())
+  {
+    return Status::kOk;
+  }
+  return project(
+    Workspace::kVelocityRows, workspace.rows_.velocity, u, workspace,
+    [&](const ConstVectorRef & trial) noexcept { return update_rows(time, q, trial, workspace); },
+    [&](VectorRef trial) noexcept { trial += workspace.row_solution_.acceleration; });
+}
+
+}  // namespace constrained_dynamics

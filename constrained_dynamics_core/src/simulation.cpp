@@ -1,0 +1,453 @@
+#include "constrained_dynamics/simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include <boost/numeric/odeint/util/unwrap_reference.hpp>
+#include <boost/numeric/odeint/stepper/controlled_runge_kutta.hpp>
+#include <boost/numeric/odeint/stepper/dense_output_runge_kutta.hpp>
+#include <boost/numeric/odeint/stepper/generation.hpp>
+#include <boost/numeric/odeint/stepper/runge_kutta_dopri5.hpp>
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+/// One explicit Runge-Kutta scheme: y ← y + h Σ weight_i k_i, k_i = f(y + h Σ_{j<i} stage_ij k_j).
+struct Scheme
+{
+  static constexpr int kMostStages = 5;
+  int stages;
+  double time[kMostStages];
+  double stage[kMostStages][kMostStages];
+  double weight[kMostStages];
+};
+
+constexpr Scheme kRk4Scheme = {
+  4,
+  {0.0, 0.5, 0.5, 1.0, 0.0},
+  {{0.0, 0.0, 0.0, 0.0, 0.0},
+   {0.5, 0.0, 0.0, 0.0, 0.0},
+   {0.0, 0.5, 0.0, 0.0, 0.0},
+   {0.0, 0.0, 1.0, 0.0, 0.0},
+   {0.0, 0.0, 0.0, 0.0, 0.0}},
+  {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0, 0.0}};
+
+constexpr Scheme kKuttaMersonScheme = {
+  5,
+  {0.0, 1.0 / 3.0, 1.0 / 3.0, 0.5, 1.0},
+  {{0.0, 0.0, 0.0, 0.0, 0.0},
+   {1.0 / 3.0, 0.0, 0.0, 0.0, 0.0},
+   {1.0 / 6.0, 1.0 / 6.0, 0.0, 0.0, 0.0},
+   {1.0 / 8.0, 0.0, 3.0 / 8.0, 0.0, 0.0},
+   {0.5, 0.0, -1.5, 2.0, 0.0}},
+  {1.0 / 6.0, 0.0, 0.0, 2.0 / 3.0, 1.0 / 6.0}};
+
+void check_positive(const char * name, double value)
+{
+  if (!(value > 0.0 && std::isfinite(value)))
+  {
+    std::ostringstream message;
+    message << name << " is " << value << "; allowed: finite and above 0";
+    throw std::invalid_argument(message.str());
+  }
+}
+
+/// Leaves Boost.odeint where an evaluation fails.
+struct EvaluationFailed
+{
+  Status status;
+};
+
+}  // namespace
+
+InputLaw::~InputLaw() = default;
+
+const char * to_string(Integrator integrator) noexcept
+{
+  switch (integrator)
+  {
+    case Integrator::kRk4:
+      return "rk4";
+    case Integrator::kKuttaMerson:
+      return "kutta_merson";
+    case Integrator::kDopri5:
+      return "dopri5";
+  }
+  return "unknown";
+}
+
+Simulation::Simulation(
+  std::shared_ptr<const Dynamics> dynamics, SimulationOptions options,
+  std::shared_ptr<InputLaw> inputs)
+: dynamics_(
+    dynamics ? std::move(dynamics) : throw std::invalid_argument("a simulation needs dynamics")),
+  options_(options),
+  input_law_(std::move(inputs)),
+  workspace_(*dynamics_)
+{
+  check_positive("step", options_.step);
+  check_positive("absolute_tolerance", options_.absolute_tolerance);
+  check_positive("relative_tolerance", options_.relative_tolerance);
+  check_positive("largest_step", options_.largest_step);
+  const System & system = dynamics_->system();
+  const Eigen::Index size = system.coordinate_count() + system.speed_count();
+  state_.q = system.neutral_coordinates();
+  state_.u.setZero(system.speed_count());
+  input_values_.setZero(system.input_count());
+  x_.setZero(size);
+  stage_.setZero(size);
+  slopes_.assign(Scheme::kMostStages, Eigen::VectorXd::Zero(size));
+}
+
+Simulation::~Simulation() = default;
+
+RankReport Simulation::start(const State & state)
+{
+  const System & system = dynamics_->system();
+  if (state.q.size() != system.coordinate_count() || state.u.size() != system.speed_count())
+  {
+    std::ostringstream message;
+    message << "the state has " << state.q.size() << " coordinates and " << state.u.size()
+            << " speeds; allowed: " << system.coordinate_count() << " and "
+            << system.speed_count();
+    throw std::invalid_argument(message.str());
+  }
+  const RankReport report = dynamics_->analyse(state, workspace_);
+  state_ = state;
+  counts_ = RunResult{};
+  start_time_ = state.time;
+  step_index_ = 0;
+  return report;
+}
+
+Status Simulation::derivative(
+  double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING
+{
+  const System & system = dynamics_->system();
+  const Eigen::Index nq = system.coordinate_count();
+  const Eigen::Index n = system.speed_count();
+  ++counts_.evaluations;
+  Status status = dynamics_->update_rows(time, x.head(nq), x.tail(n), workspace_);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  if (input_law_)
+  {
+    status = input_law_->evaluate(system, workspace_.system_data(), input_values_);
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+  }
+  status = dynamics_->solve_rows(input_values_, workspace_);
+  if (!has_output(status))
+  {
+    return status;
+  }
+  counts_.singular_evaluations += status == Status::kSingular ? 1 : 0;
+  counts_.inconsistent_evaluations += status == Status::kInconsistent ? 1 : 0;
+  x_dot.head(nq) = workspace_.terms().rates;
+  x_dot.tail(n) = workspace_.solution().acceleration;
+  return status;
+}
+
+Status Simulation::settle(double time, VectorRef x) noexcept CD_NONBLOCKING
+{
+  const System & system = dynamics_->system();
+  auto q = x.head(system.coordinate_count());
+  auto u = x.tail(system.speed_count());
+  system.normalise(q);
+  if (dynamics_->options().stabilisation.kind != Stabilisation::Kind::kProjection)
+  {
+    return Status::kOk;
+  }
+  const Status position = dynamics_->project_position(time, q, workspace_);
+  if (!has_output(position))
+  {
+    return position;
+  }
+  return worse(position, dynamics_->project_velocity(time, q, u, workspace_));
+}
+
+void Simulation::store(double time, const ConstVectorRef & x) noexcept CD_NONBLOCKING
+{
+  state_.time = time;
+  state_.q = x.head(state_.q.size());
+  state_.u = x.tail(state_.u.size());
+}
+
+Status Simulation::fixed_step(double time, double next_time) noexcept CD_NONBLOCKING
+{
+  const Scheme & scheme =
+    options_.integrator == Integrator::kKuttaMerson ? kKuttaMersonScheme : kRk4Scheme;
+  const double h = next_time - time;
+  Status worst = Status::kOk;
+  x_.head(state_.q.size()) = state_.q;
+  x_.tail(state_.u.size()) = state_.u;
+  for (int i = 0; i < scheme.stages; ++i)
+  {
+    stage_ = x_;
+    for (int j = 0; j < i; ++j)
+    {
+      if (scheme.stage[i][j] != 0.0)
+      {
+        stage_ += h * scheme.stage[i][j] * slopes_[static_cast<std::size_t>(j)];
+      }
+    }
+    const Status status =
+      derivative(time + scheme.time[i] * h, stage_, slopes_[static_cast<std::size_t>(i)]);
+    if (!has_output(status))
+    {
+      return status;
+    }
+    worst = worse(worst, status);
+  }
+  for (int i = 0; i < scheme.stages; ++i)
+  {
+    if (scheme.weight[i] != 0.0)
+    {
+      x_ += h * scheme.weight[i] * slopes_[static_cast<std::size_t>(i)];
+    }
+  }
+  const Status status = settle(next_time, x_);
+  if (!has_output(status))
+  {
+    return status;
+  }
+  if (!x_.allFinite())
+  {
+    return Status::kNonFiniteResult;
+  }
+  store(next_time, x_);
+  ++counts_.steps;
+  return worse(worst, status);
+}
+
+Status Simulation::step() noexcept CD_NONBLOCKING
+{
+  // Times are multiples of the step, not sums of it.
+  const double next_time = start_time_ + static_cast<double>(step_index_ + 1) * options_.step;
+  const Status status = fixed_step(state_.time, next_time);
+  if (has_output(status))
+  {
+    ++step_index_;
+  }
+  return status;
+}
+
+Status Simulation::evaluate() noexcept CD_NONBLOCKING
+{
+  stage_.head(state_.q.size()) = state_.q;
+  stage_.tail(state_.u.size()) = state_.u;
+  return derivative(state_.time, stage_, slopes_[0]);
+}
+
+double Simulation::kinetic_energy() const
+{
+  return dynamics_->system().kinetic_energy(workspace_.system_data());
+}
+
+double Simulation::potential_energy() const
+{
+  return dynamics_->system().potential_energy(workspace_.system_data());
+}
+
+RunResult Simulation::run(double until, double output_interval, const Observer & observer)
+{
+  check_positive("output interval", output_interval);
+  if (!(until >= state_.time && std::isfinite(until)))
+  {
+    std::ostringstream message;
+    message << "end of the run is " << until << " s; allowed: finite and not before "
+            << state_.time << " s";
+    throw std::invalid_argument(message.str());
+  }
+  counts_ = RunResult{};
+  return options_.integrator == Integrator::kDopri5
+           ? run_adaptive(until, output_interval, observer)
+           : run_fixed(until, output_interval, observer);
+}
+
+namespace
+{
+
+/// Times at which output is due: multiples of the interval, and the end.
+class OutputTimes
+{
+public:
+  OutputTimes(double start, double until, double interval)
+  : start_(start), until_(until), interval_(interval)
+  {
+  }
+  double next() const
+  {
+    const double time = start_ + static_cast<double>(count_ + 1) * interval_;
+    // An output a rounding error before the end is the end.
+    return time < until_ - 1e-9 * interval_ ? time : until_;
+  }
+  void advance() { ++count_; }
+
+private:
+  double start_;
+  double until_;
+  double interval_;
+  long count_ = 0;
+};
+
+}  // namespace
+
+RunResult Simulation::run_fixed(double until, double output_interval, const Observer & observer)
+{
+  start_time_ = state_.time;
+  step_index_ = 0;
+  OutputTimes output(state_.time, until, output_interval);
+  const auto finish = [&](Status status, bool completed)
+  {
+    counts_.status = status;
+    counts_.completed = completed;
+    counts_.time = state_.time;
+    return counts_;
+  };
+  Status status = evaluate();
+  if (!has_output(status))
+  {
+    return finish(status, false);
+  }
+  if (!observer(*this))
+  {
+    return finish(Status::kOk, true);
+  }
+  const double slack = 1e-9 * options_.step;
+  while (state_.time < until - slack)
+  {
+    // The grid of steps, with a shorter step where the end lies between.
+    double next_time = start_time_ + static_cast<double>(step_index_ + 1) * options_.step;
+    if (next_time > until - slack)
+    {
+      next_time = until;
+    }
+    status = fixed_step(state_.time, next_time);
+    if (!has_output(status))
+    {
+      return finish(status, false);
+    }
+    ++step_index_;
+    // Output belongs to the first step that reaches its time.
+    if (state_.time >= output.next() - slack)
+    {
+      while (output.next() < until && state_.time >= output.next() - slack)
+      {
+        output.advance();
+      }
+      status = evaluate();
+      if (!has_output(status))
+      {
+        return finish(status, false);
+      }
+      if (!observer(*this))
+      {
+        return finish(Status::kOk, true);
+      }
+    }
+  }
+  return finish(Status::kOk, true);
+}
+
+RunResult Simulation::run_adaptive(double until, double output_interval, const Observer & observer)
+{
+  using StateVector = std::vector<double>;
+  namespace odeint = boost::numeric::odeint;
+  const auto view = [](StateVector & x)
+  { return Eigen::Map<Eigen::VectorXd>(x.data(), static_cast<Eigen::Index>(x.size())); };
+  const auto finish = [&](Status status, bool completed)
+  {
+    counts_.status = status;
+    counts_.completed = completed;
+    counts_.time = state_.time;
+    return counts_;
+  };
+  StateVector x(static_cast<std::size_t>(x_.size()));
+  view(x).head(state_.q.size()) = state_.q;
+  view(x).tail(state_.u.size()) = state_.u;
+
+  const auto system = [&](const StateVector & at, StateVector & slope, double time)
+  {
+    slope.resize(at.size());
+    const Eigen::Map<const Eigen::VectorXd> in(at.data(), static_cast<Eigen::Index>(at.size()));
+    const Status status = derivative(time, in, view(slope));
+    if (!has_output(status))
+    {
+      throw EvaluationFailed{status};
+    }
+  };
+  Status status = evaluate();
+  if (!has_output(status))
+  {
+    return finish(status, false);
+  }
+  if (!observer(*this) || state_.time >= until)
+  {
+    return finish(Status::kOk, true);
+  }
+  auto stepper = odeint::make_dense_output(
+    options_.absolute_tolerance, options_.relative_tolerance, options_.largest_step,
+    odeint::runge_kutta_dopri5<StateVector>());
+  OutputTimes output(state_.time, until, output_interval);
+  stepper.initialize(x, state_.time, std::min(options_.step, options_.largest_step));
+  try
+  {
+    while (true)
+    {
+      const std::pair<double, double> span = stepper.do_step(system);
+      ++counts_.steps;
+      while (span.second >= output.next())
+      {
+        const double time = output.next();
+        stepper.calc_state(time, x);
+        status = settle(time, view(x));
+        if (!has_output(status))
+        {
+          return finish(status, false);
+        }
+        store(time, view(x));
+        status = evaluate();
+        if (!has_output(status))
+        {
+          return finish(status, false);
+        }
+        if (!observer(*this) || time >= until)
+        {
+          return finish(Status::kOk, true);
+        }
+        output.advance();
+      }
+      x = stepper.current_state();
+      status = settle(span.second, view(x));
+      if (!has_output(status))
+      {
+        return finish(status, false);
+      }
+      if (x != stepper.current_state())
+      {
+        stepper.initialize(x, span.second, stepper.current_time_step());
+      }
+    }
+  }
+  catch (const EvaluationFailed & failure)
+  {
+    return finish(failure.status, false);
+  }
+  catch (const odeint::odeint_error &)
+  {
+    return finish(Status::kNotConverged, false);
+  }
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,34 @@
+#include "constrained_dynamics/status.hpp"
+
+namespace constrained_dynamics
+{
+
+const char * to_string(Status status) noexcept CD_NONBLOCKING
+{
+  switch (status)
+  {
+    case Status::kOk:
+      return "ok";
+    case Status::kSingular:
+      return "singular";
+    case Status::kInconsistent:
+      return "inconsistent";
+    case Status::kNonFiniteInput:
+      return "non_finite_input";
+    case Status::kNonFiniteResult:
+      return "non_finite_result";
+    case Status::kSizeMismatch:
+      return "size_mismatch";
+    case Status::kSingularInertia:
+      return "singular_inertia";
+    case Status::kSingularKinematics:
+      return "singular_kinematics";
+    case Status::kNotConverged:
+      return "not_converged";
+    case Status::kUserFunctionFailed:
+      return "user_function_failed";
+  }
+  return "unknown";
+}
+
+}  // namespace constrained_dynamics

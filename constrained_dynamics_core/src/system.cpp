@@ -1,0 +1,158 @@
+#include "constrained_dynamics/system.hpp"
+
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "names.hpp"
+
+namespace constrained_dynamics
+{
+
+SystemData::SystemData(int coordinate_count, int speed_count, int input_count)
+{
+  const Eigen::Index nq = coordinate_count;
+  const Eigen::Index n = speed_count;
+  terms.coordinates.setZero(nq);
+  terms.speeds.setZero(n);
+  terms.kinematic_matrix.setZero(nq, n);
+  terms.kinematic_drift.setZero(nq);
+  terms.rates.setZero(nq);
+  terms.acceleration_bias.setZero(nq);
+  terms.mass_matrix.setZero(n, n);
+  terms.force.setZero(n);
+  terms.input_matrix.setZero(n, input_count);
+}
+
+SystemData::~SystemData() = default;
+System::~System() = default;
+
+int System::coordinate_index(const std::string & name) const
+{
+  return index_of_name("coordinate", name, coordinate_names_);
+}
+
+int System::speed_index(const std::string & name) const
+{
+  return index_of_name("speed", name, speed_names_);
+}
+
+int System::input_index(const std::string & name) const
+{
+  return index_of_name("input", name, input_names_);
+}
+
+int System::frame_index(const std::string & name) const
+{
+  return index_of_name("frame", name, frame_names_);
+}
+
+Status System::update_kinematics(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u,
+  SystemData & data) const noexcept CD_NONBLOCKING
+{
+  SystemTerms & terms = data.terms;
+  if (q.size() != terms.coordinates.size() || u.size() != terms.speeds.size())
+  {
+    return Status::kSizeMismatch;
+  }
+  if (!std::isfinite(time) || !q.allFinite() || !u.allFinite())
+  {
+    return Status::kNonFiniteInput;
+  }
+  terms.time = time;
+  terms.coordinates = q;
+  terms.speeds = u;
+  const Status status = do_update_kinematics(data);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  const bool finite = terms.kinematic_matrix.allFinite() && terms.kinematic_drift.allFinite() &&
+                      terms.rates.allFinite() && terms.acceleration_bias.allFinite();
+  return finite ? Status::kOk : Status::kNonFiniteResult;
+}
+
+Status System::update_dynamics(SystemData & data) const noexcept CD_NONBLOCKING
+{
+  const Status status = do_update_dynamics(data);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  const SystemTerms & terms = data.terms;
+  const bool finite =
+    terms.mass_matrix.allFinite() && terms.force.allFinite() && terms.input_matrix.allFinite();
+  return finite ? Status::kOk : Status::kNonFiniteResult;
+}
+
+void System::set_names(
+  std::vector<std::string> coordinates, std::vector<std::string> speeds,
+  std::vector<std::string> inputs, std::vector<std::string> frames)
+{
+  check_names("coordinate", coordinates);
+  check_names("speed", speeds);
+  check_names("input", inputs);
+  check_names("frame", frames);
+  if (speeds.empty())
+  {
+    throw std::invalid_argument("the system has 0 degrees of freedom; at least 1 is needed");
+  }
+  coordinate_names_ = std::move(coordinates);
+  speed_names_ = std::move(speeds);
+  input_names_ = std::move(inputs);
+  frame_names_ = std::move(frames);
+}
+
+std::unique_ptr<SystemData> System::do_make_data() const
+{
+  return std::make_unique<SystemData>(coordinate_count(), speed_count(), input_count());
+}
+
+void System::do_normalise(VectorRef) const noexcept CD_NONBLOCKING {}
+
+Eigen::VectorXd System::do_neutral_coordinates() const
+{
+  return Eigen::VectorXd::Zero(coordinate_count());
+}
+
+std::string System::do_body_of_frame(int) const { return {}; }
+
+void System::do_frame_kinematics(
+  const SystemData &, int, FrameKinematics & out) const noexcept CD_NONBLOCKING
+{
+  out = FrameKinematics{};
+}
+
+void System::do_frame_jacobian(
+  const SystemData &, int, Matrix6X & out) const noexcept CD_NONBLOCKING
+{
+  out.setZero();
+}
+
+bool System::do_has_joint(int) const { return false; }
+
+std::pair<std::string, std::string> System::do_joint_bodies(int) const { return {}; }
+
+void System::do_joint_wrench(const SystemData &, int, Wrench & out) const noexcept CD_NONBLOCKING
+{
+  out = Wrench{};
+}
+
+double System::do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING
+{
+  const SystemTerms & terms = data.terms;
+  double twice = 0.0;
+  for (Eigen::Index j = 0; j < terms.speeds.size(); ++j)
+  {
+    twice += terms.speeds(j) * terms.mass_matrix.col(j).dot(terms.speeds);
+  }
+  return 0.5 * twice;
+}
+
+double System::do_potential_energy(const SystemData &) const noexcept CD_NONBLOCKING
+{
+  return 0.0;
+}
+
+}  // namespace constrained_dynamics
