@@ -75,6 +75,12 @@ struct AnalyticFunctions
     kinetic_energy;
   /// Potential energy [J]; empty: 0.
   std::function<double(double t, const ConstVectorRef & q)> potential_energy;
+
+  /// Brings q back to its manifold, e.g. Euler parameters to length 1; empty: nothing to do. Must not
+  /// throw.
+  std::function<void(VectorRef q)> normalise;
+  /// A configuration that every function accepts (nq); empty: zeros.
+  Eigen::VectorXd neutral_coordinates;
 };
 
 /// Builds a system from C++ functions.
@@ -101,9 +107,8 @@ struct AnalyticInput
 
 /// A system given by formulas; everything else follows by automatic differentiation.
 ///
-/// Names in formulas: coordinates (`x`), their rates (`dx`), time (`t`), the parameters and the
-/// definitions; in forces and coefficients also the speeds and, in forces, the accelerations
-/// (`ddx`). With T kinetic, V potential energy, F the active forces on the coordinates and f those
+/// Names in formulas: coordinates (`x`), their rates (`dx`), time (`t`), the parameters, the
+/// definitions, the speeds and, in forces, the accelerations (`ddx`). With T kinetic, V potential energy, F the active forces on the coordinates and f those
 /// on the speeds:
 ///     M q̈ = F − ∂V/∂q + ∂T/∂q − (∂²T/∂q̇∂q q̇ + ∂²T/∂q̇∂t) = P_q,   M = ∂²T/∂q̇²   (Lagrange)
 ///     u = W q̇ + w0,   C = W⁻¹,   D = −W⁻¹ w0,   q̈ = C u̇ + q̈0
@@ -115,7 +120,7 @@ struct AnalyticDescription
 {
   std::vector<std::string> coordinates;
   std::vector<std::pair<std::string, double>> parameters;
-  /// Named sub-expressions, each over what comes before it.
+  /// Named sub-expressions, each over what comes before it; they may use the speeds, too.
   std::vector<NamedFormula> definitions;
   /// T(q, q̇, t) [J]; a polynomial of degree 2 or less in the rates.
   std::string kinetic;
@@ -131,6 +136,10 @@ struct AnalyticDescription
   /// where all speeds are the rates, the same as `x`. Several entries for one name add up.
   std::vector<NamedFormula> force;
   std::vector<AnalyticInput> inputs;
+  /// A configuration (nq) near which all formulas have values, such as the initial one; the checks
+  /// of setup sample its surroundings first. It becomes neutral_coordinates(). Empty: zeros or,
+  /// where formulas have no value there, a sample where they do.
+  Eigen::VectorXd regular_coordinates;
 };
 
 /// Builds a system from formulas. Evaluation where W is singular (reciprocal condition below
