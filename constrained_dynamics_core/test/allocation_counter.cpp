@@ -1,0 +1,77 @@
+#include "allocation_counter.hpp"
+
+#include <cerrno>
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+  __has_feature(realtime_sanitizer)
+#define CD_SANITIZED 1
+#endif
+#endif
+
+namespace
+{
+thread_local long count = 0;
+}
+
+#ifndef CD_SANITIZED
+// The functions of glibc beneath malloc and friends; those of this program come before the C
+// library's for all libraries that it loads.
+extern "C" {
+void * __libc_malloc(std::size_t size);
+void * __libc_calloc(std::size_t number, std::size_t size);
+void * __libc_realloc(void * pointer, std::size_t size);
+void * __libc_memalign(std::size_t alignment, std::size_t size);
+
+void * malloc(std::size_t size)
+{
+  ++count;
+  return __libc_malloc(size);
+}
+void * calloc(std::size_t number, std::size_t size)
+{
+  ++count;
+  return __libc_calloc(number, size);
+}
+void * realloc(void * pointer, std::size_t size)
+{
+  ++count;
+  return __libc_realloc(pointer, size);
+}
+void * aligned_alloc(std::size_t alignment, std::size_t size)
+{
+  ++count;
+  return __libc_memalign(alignment, size);
+}
+void * memalign(std::size_t alignment, std::size_t size)
+{
+  ++count;
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void ** out, std::size_t alignment, std::size_t size)
+{
+  ++count;
+  *out = __libc_memalign(alignment, size);
+  return *out ? 0 : ENOMEM;
+}
+}
+#endif
+
+namespace constrained_dynamics::test
+{
+
+long allocation_count() { return count; }
+
+bool counts_allocations()
+{
+#ifdef CD_SANITIZED
+  return false;
+#else
+  return true;
+#endif
+}
+
+}  // namespace constrained_dynamics::test
