@@ -136,7 +136,7 @@ if ! "$venv/bin/python" -m pip --disable-pip-version-check --no-input install --
   errors=$(grep -E '^ERROR' "$log.err" | tail -n 3) || errors=
   rm -f "$log.err"
   give_up "the PyPI packages of $requirements could not be had from $index." \
-    "${errors:-pip gave no reason.}" "${reasons:+connection $reasons}" \
+    "$(sed "2,\$s/^/  /" <<<"${errors:-pip gave no reason.}")" "${reasons:+connection $reasons}" \
     "Is there a network? A mirror can be named by the environment variable PIP_INDEX_URL."
 fi
 rm -f "$log.err"
