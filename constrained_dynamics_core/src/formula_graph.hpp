@@ -195,9 +195,11 @@ struct FormulaSymbol
   FormulaContext::IndexedFunction resolve;
 };
 
+using FormulaSymbols = std::map<std::string, FormulaSymbol>;
+
 struct FormulaContextData
 {
-  std::map<std::string, FormulaSymbol> symbols;
+  FormulaSymbols symbols;
   FormulaGraph graph;  // of the definitions
   int variable_count = 0;
   bool parsing = false;

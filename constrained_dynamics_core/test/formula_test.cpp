@@ -599,7 +599,8 @@ TEST(FormulaProgram, when_parts_are_equal_expect_them_once)
   EXPECT_EQ(FormulaProgram(c, {"1*x", "x*1", "x/1", "x^1", "--x", "+x"}).tape_size(), 1);
   EXPECT_EQ(FormulaProgram(c, {"x^0"}).tape_size(), 1);
   EXPECT_EQ(FormulaProgram(c, {"min(x, y)", "min(y, x)"}).tape_size(), 4);
-  EXPECT_EQ(FormulaProgram(c, {"0*x"}).tape_size(), 3);  // stays: NaN must come through
+  EXPECT_EQ(FormulaProgram(c, {"0*x"}).tape_size(), 3);            // stays: NaN must come through
+  EXPECT_EQ(FormulaProgram(c, {"x*0", "x*(-0)"}).tape_size(), 5);  // -0 is another number
   EXPECT_EQ(FormulaProgram(c, {}).tape_size(), 0);
   EXPECT_EQ(FormulaProgram().output_count(), 0);
   EXPECT_EQ(FormulaProgram().variable_count(), 0);

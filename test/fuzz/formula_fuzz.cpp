@@ -1,7 +1,7 @@
 // Fuzz target for libFuzzer: formulas are untrusted text.
 //
 //   clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address,undefined formula_fuzz.cpp formula.cpp
-//     formula_program.cpp, with the include folders of the core
+//     formula_parser.cpp formula_program.cpp, with the include folders of the core
 //
 // formula.dict is its dictionary. The input is definitions d0, d1, ... separated by '|', and last
 // the output. Whatever the text, it is refused with std::invalid_argument or evaluates in every way
