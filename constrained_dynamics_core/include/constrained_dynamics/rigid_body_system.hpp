@@ -186,7 +186,7 @@ public:
   /// Builds and checks the scene.
   /// @throw std::invalid_argument naming robot, link or joint, the value and what is allowed: for
   /// documents that are malformed, have more than 500 links, a depth above 200 or more than 10 MB,
-  /// and for models that are not physical (see doc of `check_urdf` in src/robot_xml.hpp).
+  /// and for models that are not physical (see src/robot_xml.hpp and src/robot_tree.hpp).
   explicit RigidBodySystem(const SceneDescription & scene);
   ~RigidBodySystem() override;
 
@@ -214,7 +214,7 @@ public:
   const std::vector<std::string> & external_wrench_names() const;
   /// Mass of everything that moves [kg].
   double total_mass() const;
-  const Eigen::Vector3d & gravity() const;
+  Eigen::Vector3d gravity() const;
   /// Viscous coefficient that acts on each speed (n).
   const Eigen::VectorXd & damping() const;
 
@@ -247,7 +247,6 @@ protected:
   std::pair<std::string, std::string> do_joint_bodies(int coordinate) const override;
   void do_joint_wrench(
     const SystemData & data, int coordinate, Wrench & out) const noexcept CD_NONBLOCKING override;
-  double do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
   double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
 
 private:

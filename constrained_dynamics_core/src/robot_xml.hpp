@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "robot_tree.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Reads a robot description into a tree, checking everything that is read. The parsers that come with
+/// Pinocchio are not used: they hide a mass that is no number, a zero axis or exchanged limits, and a
+/// long or deep document takes them down.
+///
+/// @throw std::invalid_argument starting with the document's name, for: no or several root elements,
+/// DTDs, duplicate attributes, numbers that are not numbers (independent of the locale) or not finite,
+/// negative masses, damping and friction, zero axes, lower > upper, empty, missing and duplicate names,
+/// unknown parents, children and joint types, links with several parents, several
+/// roots, loops, more than kMaxLinks links, chains above kMaxDepth and kMaxDocumentBytes.
+///
+/// Inertia is judged later, when the links that are fixed to each other are one body.
+RobotTree read_robot(const RobotDescription & robot);
+
+/// The readers of the two formats; `who` starts the messages.
+RobotTree read_urdf(const std::string & text, const std::string & who);
+RobotTree read_mjcf(const std::string & text, const std::string & who, bool ignore_equality);
+
+/// "robot 'left'' (left.urdf)": how messages name a robot.
+std::string describe(const RobotDescription & robot);
+
+/// The format of a document by its root element.
+/// @throw std::invalid_argument if it is none of the three.
+RobotFormat detect_format(const std::string & text, const std::string & source);
+
+}  // namespace constrained_dynamics
