@@ -108,7 +108,7 @@ std::string suggestion(std::string_view name, const std::vector<std::string> & k
   constexpr std::size_t kNear = 3;
   constexpr std::size_t kListed = 12;
   std::vector<std::pair<std::size_t, std::string>> near;
-  const std::size_t limit = std::max<std::size_t>(1, std::min<std::size_t>(3, name.size() / 2));
+  const std::size_t limit = std::min<std::size_t>(3, name.size() / 2);
   for (const std::string & candidate : known)
   {
     const std::size_t difference = candidate.size() > name.size() ? candidate.size() - name.size()

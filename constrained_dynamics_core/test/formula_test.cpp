@@ -339,7 +339,7 @@ TEST(Formula, when_input_is_wrong_expect_a_message_that_says_where_and_what)
     {"p(bad)", {"variable index -7", "0 to 99999"}},
     {"p(huge)", {"variable index 1073741824"}},
     {"p(throws)", {"column 3", "no frame throws"}},
-    {"x +\n  y*w", {"line 2, column 5", "unknown name 'w'", "\n    y*w\n      ^"}},
+    {"x +\n  y*w", {"line 2, column 5", "unknown name 'w'; known: a, b", "\n    y*w\n      ^"}},
     {"x,y", {"column 2", "found ','"}},
   };
   for (const Refusal & refusal : refusals)
