@@ -1,5 +1,8 @@
 #include "allocation_counter.hpp"
 
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include <cerrno>
 #include <cstddef>
 
@@ -15,6 +18,7 @@
 namespace
 {
 thread_local long count = 0;
+thread_local long locks = 0;
 }
 
 #ifndef CD_SANITIZED
@@ -57,6 +61,28 @@ int posix_memalign(void ** out, std::size_t alignment, std::size_t size)
   *out = __libc_memalign(alignment, size);
   return *out ? 0 : ENOMEM;
 }
+
+int pthread_mutex_lock(pthread_mutex_t * mutex)
+{
+  static const auto next =
+    reinterpret_cast<int (*)(pthread_mutex_t *)>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+  ++locks;
+  return next(mutex);
+}
+int pthread_rwlock_rdlock(pthread_rwlock_t * lock)
+{
+  static const auto next =
+    reinterpret_cast<int (*)(pthread_rwlock_t *)>(dlsym(RTLD_NEXT, "pthread_rwlock_rdlock"));
+  ++locks;
+  return next(lock);
+}
+int pthread_rwlock_wrlock(pthread_rwlock_t * lock)
+{
+  static const auto next =
+    reinterpret_cast<int (*)(pthread_rwlock_t *)>(dlsym(RTLD_NEXT, "pthread_rwlock_wrlock"));
+  ++locks;
+  return next(lock);
+}
 }
 #endif
 
@@ -64,6 +90,8 @@ namespace constrained_dynamics::test
 {
 
 long allocation_count() { return count; }
+
+long lock_count() { return locks; }
 
 bool counts_allocations()
 {
