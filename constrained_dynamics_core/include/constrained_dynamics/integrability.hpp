@@ -25,14 +25,15 @@ enum class Answer : std::uint8_t
 /// "no", "yes", "unknown".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Answer answer) noexcept;
 
-/// What kind of row this is. A row at position level is exact by its nature.
+/// What kind of row this is, as a one-form ω = Σ a_k dq_k + a_0 dt on the space of coordinates and
+/// time. A row at position level is exact by its nature.
 struct RowIntegrability
 {
   std::string name;  ///< "constraint/label"
   RowLevel level = RowLevel::kVelocity;
   Answer linear = Answer::kUnknown;       ///< A does not depend on u
-  Answer homogeneous = Answer::kUnknown;  ///< ψ = 0 at q̇ = 0 (linear rows)
-  /// The one-form ω = Σ a_k dq_k + a_0 dt is closed: lecture notes eqs. 3, 4.
+  Answer homogeneous = Answer::kUnknown;  ///< a_0 = 0
+  /// dω = 0: lecture notes eqs. 3, 4.
   Answer exact = Answer::kUnknown;
   /// ω ∧ dω = 0: the row is holonomic by itself.
   Answer integrable_alone = Answer::kUnknown;
@@ -50,12 +51,11 @@ struct IntegrabilityReport
   Answer integrable = Answer::kUnknown;
   /// Why, in words.
   std::string reason;
-  /// Rank of the rows as one-forms on (q, t), at the sample points.
-  int rank = 0;
-  /// How many of the `rank` rows can be integrated away, that is rank minus the growth of the
-  /// distribution under Lie brackets to first order; equal to `rank` iff integrable.
-  /// −1 where unknown.
-  int first_order_integrable_rank = -1;
+  /// Rank of the rows as one-forms on (q, t) at the sample points; −1 where unknown.
+  int rank = -1;
+  /// Degree of nonholonomy: how many more directions the first Lie brackets of the permitted motions
+  /// reach. 0 iff integrable; −1 where unknown.
+  int bracket_growth = -1;
 };
 
 /// Brings q (nq) onto the position rows at time t; returns whether it could.
@@ -64,16 +64,19 @@ using PositionProjection = std::function<bool(double time, Eigen::VectorXd & q)>
 /// Options of analyse_integrability.
 struct IntegrabilityOptions
 {
-  int points = 16;         ///< regular sample points, at least 16
-  double spread = 0.5;     ///< half-width of the box of samples about (t, q)
+  int points = 16;         ///< sample points of each test, 16 to 10000
+  double spread = 0.5;     ///< half-width of the box of samples about (t, q), 1e-6 to 1e6
   std::uint32_t seed = 1;  ///< of the samples
 };
 
-/// Decides which rows are exact and whether the set is integrable, numerically at random states
-/// near (t, q). Derivatives are central differences with Richardson's extrapolation; a relative
-/// size below 1e-6 counts as zero, above 1e-4 as nonzero, anything between as unknown.
-/// Rows at acceleration level and rows nonlinear in u are unknown. Systems with more coordinates
-/// than speeds (quaternions) are treated on the motions that q̇ = C u + D permits.
+/// Decides which rows are exact and whether the set is integrable, numerically at random points of
+/// (t, q) near the given one. Rows are tested where the samples fall, the set where all position rows
+/// hold, with the position rows among its forms. Derivatives are central differences with two steps of
+/// Richardson's extrapolation; a relative size below 1e-6 counts as zero, above 1e-4 as nonzero, anything
+/// between as unknown. Rows at acceleration level and rows nonlinear in u are unknown, and a set that
+/// has one is. Everything is measured on the motions that q̇ = C u + D permits, so that quaternions and
+/// speeds of any kind are welcome. Integrating factors are sought among products of up to three simple
+/// functions of the coordinates: none found does not mean that there is none.
 /// @param project brings samples onto the position rows; may be empty where there are none.
 /// @throw std::invalid_argument for wrong sizes, values that are not finite or options out of range.
 /// Real-time safe: no.
