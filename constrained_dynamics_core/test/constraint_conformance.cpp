@@ -155,6 +155,11 @@ double largest(const Eigen::MatrixXd & m) { return m.cwiseAbs().maxCoeff(); }
 
 std::ostream & operator<<(std::ostream & out, const ConformanceCase & c) { return out << c.name; }
 
+std::string case_name(const testing::TestParamInfo<ConformanceCase> & info)
+{
+  return info.param.name;
+}
+
 const std::vector<NamedSystem> & robots()
 {
   static const std::vector<NamedSystem> all = make_robots();
@@ -328,6 +333,24 @@ TestState random_state(const System & system, unsigned seed)
     x = speed(generator);
   }
   system.normalise(state.q);
+  return state;
+}
+
+TestState two_bodies_state(const BodyState & left, const BodyState & right)
+{
+  TestState state;
+  state.q.resize(14);
+  state.u.resize(12);
+  Eigen::Index body = 0;
+  for (const BodyState * b : {&left, &right})
+  {
+    const Eigen::Matrix3d rotation = b->rotation.toRotationMatrix();
+    state.q.segment<3>(7 * body) = b->position;
+    state.q.segment<4>(7 * body + 3) = Eigen::Quaterniond(b->rotation).coeffs();
+    state.u.segment<3>(6 * body) = rotation.transpose() * b->velocity;
+    state.u.segment<3>(6 * body + 3) = rotation.transpose() * b->angular_velocity;
+    ++body;
+  }
   return state;
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <Eigen/Core>
+#include <Eigen/Geometry>
 #include <gtest/gtest.h>
 
 #include "constrained_dynamics/constraint.hpp"
@@ -16,7 +18,8 @@
 ///
 ///     INSTANTIATE_TEST_SUITE_P(PointOnPlane, ConstraintConformance, testing::ValuesIn(on_robots(
 ///       [](const System & system, const std::string & a, const std::string & b)
-///       { return std::make_shared<PointOnPlane>("c", system, a, b, Vector3d(1, 2, 3), 0.1); })));
+///       { return std::make_shared<PointOnPlane>("c", system, a, b, Vector3d(1, 2, 3), 0.1); })),
+///       case_name);
 
 namespace constrained_dynamics::test
 {
@@ -33,6 +36,9 @@ struct ConformanceCase
 };
 
 std::ostream & operator<<(std::ostream & out, const ConformanceCase & c);
+
+/// Names the tests of a case.
+std::string case_name(const testing::TestParamInfo<ConformanceCase> & info);
 
 /// Robots with frames "frame_a" and "frame_b" on two bodies of theirs and a frame "fixed" on the
 /// world: two planar arms, an arm of six joints (one prismatic), two floating bodies, a mobile base
@@ -89,7 +95,8 @@ public:
   /// Rows at a state; a status other than kOk is a test failure.
   const RowStorage & at(double time, const Eigen::VectorXd & q, const Eigen::VectorXd & u);
   /// The same, without complaint.
-  Status try_at(double time, const Eigen::VectorXd & q, const Eigen::VectorXd & u, RowStorage & rows);
+  Status try_at(
+    double time, const Eigen::VectorXd & q, const Eigen::VectorXd & u, RowStorage & rows);
   /// Wrenches for multipliers at the last state.
   std::vector<WrenchPair> wrenches(const Eigen::VectorXd & multipliers);
 
@@ -113,6 +120,17 @@ struct TestState
   Eigen::VectorXd u;
 };
 TestState random_state(const System & system, unsigned seed);
+
+/// Pose and velocity of one of the "two_bodies": frames "left" and "right", whose speeds are in the
+/// body's own axes.
+struct BodyState
+{
+  Eigen::Vector3d position = Eigen::Vector3d::Zero();
+  Eigen::AngleAxisd rotation{0.0, Eigen::Vector3d::UnitZ()};
+  Eigen::Vector3d velocity = Eigen::Vector3d::Zero();          ///< world axes
+  Eigen::Vector3d angular_velocity = Eigen::Vector3d::Zero();  ///< world axes
+};
+TestState two_bodies_state(const BodyState & left, const BodyState & right = {});
 
 /// Message of the std::invalid_argument that `f` throws; a test failure if it does not.
 std::string message_of_invalid_argument(const std::function<void()> & f);
