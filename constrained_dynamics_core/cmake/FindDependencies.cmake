@@ -58,9 +58,9 @@ else()
 endif()
 
 # The compiled Pinocchio with its parsers, and the Boost headers that come with it.
-add_library(cd_pinocchio INTERFACE)
-target_link_libraries(cd_pinocchio INTERFACE
-  pinocchio::pinocchio_default pinocchio::pinocchio_parsers Boost::headers)
+set(CD_PINOCCHIO pinocchio::pinocchio_default pinocchio::pinocchio_parsers Boost::headers)
+add_library(cd_pinocchio INTERFACE)  # the same as one name, for tests
+target_link_libraries(cd_pinocchio INTERFACE ${CD_PINOCCHIO})
 # Pinocchio 3.9 itself includes the headers that Coal warns about.
 target_compile_definitions(cd_pinocchio INTERFACE COAL_DISABLE_HPP_FCL_WARNINGS)
 

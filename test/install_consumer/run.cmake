@@ -24,7 +24,7 @@ if(sanitize)
   set(flags -DCMAKE_CXX_FLAGS=-fsanitize=${sanitize})
 endif()
 run("configuring" ${CMAKE_COMMAND} -S ${source} -B ${consumer} -G ${generator}
-  -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_BUILD_TYPE=Debug ${flags})
+  -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${compiler} ${flags})
 file(STRINGS ${consumer}/CMakeCache.txt leaked REGEX "^(pinocchio|tinyxml2|yaml-cpp)_DIR")
 if(leaked)
   message(FATAL_ERROR "the consumer had to find private dependencies of the core: ${leaked}")
