@@ -45,7 +45,7 @@ test: build ## build and run all tests
 	@setup/run_tests.sh $(build) -j $(JOBS)
 
 demo: setup ## a robot with its constraint forces: table, CSV and plot
-	@for file in $(demo_scenario) $(demo_plot) constrained_dynamics_core/apps/cdyn.cpp; do \
+	@for file in $(demo_scenario) $(demo_plot); do \
 	  [ -f $$file ] || { echo "make demo: $$file is missing" >&2; exit 1; }; done
 	$(call configure,$(preset))
 	@echo "== build: cdyn ($(JOBS) at a time)"

@@ -90,15 +90,14 @@ bool ball_on_table_is_right()
   scene.bodies = {ball};
   scene.gravity = Eigen::Vector3d(0.0, 0.0, -kGravity);
   const auto system = std::make_shared<const cd::RigidBodySystem>(scene);
-  const auto table = std::make_shared<cd::PointOnPlane>(
-    "table", *system, "ball", "world", Eigen::Vector3d::UnitZ());
+  const auto table =
+    std::make_shared<cd::PointOnPlane>("table", *system, "ball", "world", Eigen::Vector3d::UnitZ());
 
   Eigen::VectorXd expected_force = Eigen::VectorXd::Zero(6);
   expected_force[2] = ball.mass * kGravity;
   Eigen::VectorXd acceleration;
   Eigen::VectorXd force;
-  const bool solved =
-    solve(system, table, system->neutral_coordinates(), acceleration, force);
+  const bool solved = solve(system, table, system->neutral_coordinates(), acceleration, force);
   return check("acceleration of the ball", acceleration, Eigen::VectorXd::Zero(6)) &&
          check("force of the table", force, expected_force) && solved;
 }
