@@ -316,8 +316,8 @@ struct RigidBodySystem::Impl
       }
       wrench_names.push_back(wrench.name);
       wrenches.push_back(
-        {index_of_name("frame", wrench.frame, frame_names), wrench.expressed_in_frame,
-         wrench.force, wrench.torque});
+        {index_of_name("frame", wrench.frame, frame_names), wrench.expressed_in_frame, wrench.force,
+         wrench.torque});
     }
     check_names("external wrench", wrench_names);
   }
@@ -443,8 +443,7 @@ struct RigidBodySystem::Impl
 RigidBodySystem::RigidBodySystem(const SceneDescription & scene)
 : impl_(std::make_unique<const Impl>(scene))
 {
-  set_names(
-    impl_->coordinate_names, impl_->speed_names, impl_->input_names, impl_->frame_names);
+  set_names(impl_->coordinate_names, impl_->speed_names, impl_->input_names, impl_->frame_names);
 }
 
 RigidBodySystem::~RigidBodySystem() = default;
@@ -494,10 +493,7 @@ std::shared_ptr<RigidBodySystem> RigidBodySystem::from_mjcf_text(
   return single_robot(from_text(text), RobotFormat::kMjcf, base);
 }
 
-const std::vector<std::string> & RigidBodySystem::warnings() const
-{
-  return impl_->scene.warnings;
-}
+const std::vector<std::string> & RigidBodySystem::warnings() const { return impl_->scene.warnings; }
 
 const std::vector<RigidBodySystem::Mimic> & RigidBodySystem::mimics() const
 {
@@ -509,10 +505,7 @@ const std::vector<RigidBodySystem::Limits> & RigidBodySystem::limits() const
   return impl_->limits;
 }
 
-const std::vector<std::string> & RigidBodySystem::joint_names() const
-{
-  return impl_->joint_names;
-}
+const std::vector<std::string> & RigidBodySystem::joint_names() const { return impl_->joint_names; }
 
 const std::vector<std::string> & RigidBodySystem::link_names() const { return impl_->scene.links; }
 
@@ -547,8 +540,8 @@ void RigidBodySystem::gravity_torque(const SystemData & data, VectorRef out) con
   const std::vector<JointIndices> & joints = impl_->joints;
   for (std::size_t i = 0; i < joints.size(); ++i)
   {
-    d.moments[i] = impl_->scene.joints[i].mass.mass *
-                   d.data.oMi[i + 1].act(impl_->scene.joints[i].mass.com);
+    d.moments[i] =
+      impl_->scene.joints[i].mass.mass * d.data.oMi[i + 1].act(impl_->scene.joints[i].mass.com);
   }
   for (std::size_t i = joints.size(); i-- > 0;)
   {
@@ -616,7 +609,9 @@ Status RigidBodySystem::do_update_dynamics(SystemData & data) const noexcept CD_
 {
   RigidBodyData & d = static_cast<RigidBodyData &>(data);
   SystemTerms & terms = d.terms;
-  pinocchio::crba(impl_->model, d.data, ConstVectorRef(d.configuration));
+  // In the local convention a planar joint costs an allocation.
+  pinocchio::crba(
+    impl_->model, d.data, ConstVectorRef(d.configuration), pinocchio::Convention::WORLD);
   pinocchio::nonLinearEffects(
     impl_->model, d.data, ConstVectorRef(d.configuration), ConstVectorRef(terms.speeds));
 
@@ -779,8 +774,7 @@ void RigidBodySystem::do_joint_wrench(
 
 double RigidBodySystem::do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING
 {
-  double energy =
-    -impl_->total_mass * impl_->model.gravity.linear().dot(centre_of_mass(data));
+  double energy = -impl_->total_mass * impl_->model.gravity.linear().dot(centre_of_mass(data));
   for (const Spring & spring : impl_->springs)
   {
     const double stretch = data.terms.coordinates(spring.q) - spring.rest;

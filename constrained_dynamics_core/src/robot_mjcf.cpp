@@ -232,7 +232,8 @@ private:
     }
   }
 
-  /// The element that gives `attribute` to `e`: itself or the default of its class; `e` if none does.
+  /// The element that gives `attribute` to `e`: itself or the default of its class; `e` if none
+  /// does.
   const XMLElement & giver(
     const XMLElement & e, const char * attribute, const std::string & childclass) const
   {
@@ -244,8 +245,7 @@ private:
     if (!name.empty() && defaults_.count(name) == 0)
     {
       xml_.fail(
-        "line " + std::to_string(e.GetLineNum()) + ": default class '" + name +
-        "' is not defined");
+        "line " + std::to_string(e.GetLineNum()) + ": default class '" + name + "' is not defined");
     }
     name = name.empty() ? "main" : name;
     for (auto found = defaults_.find(name); found != defaults_.end();
@@ -465,8 +465,8 @@ private:
     joint.joint = xml_.text(e, "name").value_or("");
     if (joint.joint.empty())
     {
-      joint.joint = freejoint ? body.name
-                              : body.name + "_joint" + (i == 0 ? "" : std::to_string(i + 1));
+      joint.joint =
+        freejoint ? body.name : body.name + "_joint" + (i == 0 ? "" : std::to_string(i + 1));
     }
     const std::string where = "joint '" + joint.joint + "'";
     if (!joint_names_.insert(joint.joint).second)
@@ -642,16 +642,15 @@ private:
     const XMLElement & e, const Eigen::Isometry3d & X, const std::string & childclass,
     Body & body) const
   {
-    const std::string where = "geom '" + xml_.text(e, "name").value_or("") + "' of body '" +
-                              body.name + "'";
+    const std::string where =
+      "geom '" + xml_.text(e, "name").value_or("") + "' of body '" + body.name + "'";
     const auto number = [&](const char * name, std::optional<double> fallback)
     { return xml_.number(giver(e, name, childclass), name, where, fallback); };
     const double group = number("group", 0.0);
     const bool has_mass = giver(e, "mass", childclass).Attribute("mass") != nullptr;
-    const double given = has_mass ? xml_.not_negative(number("mass", 0.0), where + ": the mass")
-                                  : 0.0;
-    const double density =
-      xml_.not_negative(number("density", 1000.0), where + ": the density");
+    const double given =
+      has_mass ? xml_.not_negative(number("mass", 0.0), where + ": the mass") : 0.0;
+    const double density = xml_.not_negative(number("density", 1000.0), where + ": the density");
     if (body.name == "world" || !(group >= compiler_.group_low && group <= compiler_.group_high))
     {
       return;
@@ -703,9 +702,8 @@ private:
                                        Eigen::Vector3d::UnitZ(), xml_.unit(b - a, where))
                                        .toRotationMatrix();
       const double half = 0.5 * (b - a).norm();
-      size = type == "box" || type == "ellipsoid"
-               ? std::vector<double>{size[0], size[0], half}
-               : std::vector<double>{size[0], half};
+      size = type == "box" || type == "ellipsoid" ? std::vector<double>{size[0], size[0], half}
+                                                  : std::vector<double>{size[0], half};
     }
     const std::size_t needed =
       type == "sphere" ? 1 : (type == "box" || type == "ellipsoid" ? 3 : 2);
@@ -714,8 +712,7 @@ private:
     {
       if (i >= size.size() || !(size[i] > 0.0))
       {
-        xml_.fail(
-          where + ": a " + type + " needs " + std::to_string(needed) + " sizes above 0");
+        xml_.fail(where + ": a " + type + " needs " + std::to_string(needed) + " sizes above 0");
       }
       result(static_cast<Eigen::Index>(i)) = size[i];
     }
@@ -758,8 +755,9 @@ private:
       if (!ignore_equality_)
       {
         xml_.fail(
-          label + " is not turned into a constraint; state it as a constraint of the scene and set "
-                  "ignore_equality");
+          label +
+          " is not turned into a constraint; state it as a constraint of the scene and set "
+          "ignore_equality");
       }
       tree_.warnings.push_back(label + " is ignored");
     }

@@ -73,8 +73,8 @@ void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProp
   const Eigen::Vector3d com_b = X_ab * b.com;
   const Eigen::Vector3d d = com_b - a.com;
   const double reduced = a.mass * (b.mass / mass);
-  a.inertia += inertia_b +
-               reduced * (d.squaredNorm() * Eigen::Matrix3d::Identity() - d * d.transpose());
+  a.inertia +=
+    inertia_b + reduced * (d.squaredNorm() * Eigen::Matrix3d::Identity() - d * d.transpose());
   a.com += (b.mass / mass) * d;
   a.mass = mass;
 }
@@ -92,8 +92,7 @@ void check_mass_properties(const std::string & who, const MassProperties & mass)
   {
     throw std::invalid_argument(who + ": its centre of mass or inertia is not finite");
   }
-  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> solver(
-    mass.inertia, Eigen::EigenvaluesOnly);
+  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> solver(mass.inertia, Eigen::EigenvaluesOnly);
   const Eigen::Vector3d moments = solver.eigenvalues();  // ascending
   // Descriptions carry some six digits, so that thin plates and rods miss the bounds by that much.
   const double slack = 1e-6 * moments(2);

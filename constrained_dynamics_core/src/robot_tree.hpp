@@ -82,8 +82,8 @@ struct RobotTree
   std::vector<std::string> warnings;
 };
 
-/// Largest number of links, deepest chain of links and size of a document that are accepted. Untrusted
-/// descriptions must neither exhaust memory nor the stack.
+/// Largest number of links, deepest chain of links and size of a document that are accepted.
+/// Untrusted descriptions must neither exhaust memory nor the stack.
 constexpr int kMaxLinks = 500;
 constexpr int kMaxDepth = 200;
 constexpr std::size_t kMaxDocumentBytes = 10u * 1024u * 1024u;
@@ -96,9 +96,9 @@ Eigen::Isometry3d simple_motion(JointKind kind, const Eigen::Vector3d & axis, do
 /// The mass and inertia of `b`, placed at X_ab, added to `a`.
 void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProperties & b);
 
-/// @throw std::invalid_argument, starting with `who`, unless mass and inertia belong to a body that can
-/// exist and move: mass > 0, principal moments ≥ 0, not all 0, none above the sum of the other two.
-/// A slender rod (one principal moment 0) passes.
+/// @throw std::invalid_argument, starting with `who`, unless mass and inertia belong to a body that
+/// can exist and move: mass > 0, principal moments ≥ 0, not all 0, none above the sum of the other
+/// two. A slender rod (one principal moment 0) passes.
 void check_mass_properties(const std::string & who, const MassProperties & mass);
 
 }  // namespace constrained_dynamics

@@ -38,7 +38,8 @@ public:
       xml_.fail(std::string("the root element is <") + root.Name() + ">; URDF needs <robot>");
     }
     count_links(root);
-    for (const XMLElement * e = root.FirstChildElement("link"); e; e = e->NextSiblingElement("link"))
+    for (const XMLElement * e = root.FirstChildElement("link"); e;
+         e = e->NextSiblingElement("link"))
     {
       read_link(*e);
     }
@@ -60,7 +61,8 @@ private:
   void count_links(const XMLElement & root) const
   {
     int count = 0;
-    for (const XMLElement * e = root.FirstChildElement("link"); e; e = e->NextSiblingElement("link"))
+    for (const XMLElement * e = root.FirstChildElement("link"); e;
+         e = e->NextSiblingElement("link"))
     {
       ++count;
     }
@@ -126,8 +128,7 @@ private:
     return known ? found->second : JointKind::kFixed;
   }
 
-  std::string read_end(
-    const XMLElement & joint, const char * end, const std::string & where) const
+  std::string read_end(const XMLElement & joint, const char * end, const std::string & where) const
   {
     const XMLElement * element = xml_.child(joint, end, where);
     if (element == nullptr)
@@ -238,10 +239,10 @@ private:
     {
       return;
     }
-    node.properties.damping = xml_.not_negative(
-      xml_.number(*dynamics, "damping", where, 0.0), where + ": its damping");
-    const double friction = xml_.not_negative(
-      xml_.number(*dynamics, "friction", where, 0.0), where + ": its friction");
+    node.properties.damping =
+      xml_.not_negative(xml_.number(*dynamics, "damping", where, 0.0), where + ": its damping");
+    const double friction =
+      xml_.not_negative(xml_.number(*dynamics, "friction", where, 0.0), where + ": its friction");
     if (friction > 0.0 && node.kind != JointKind::kFixed)
     {
       tree_.warnings.push_back(
@@ -306,7 +307,8 @@ private:
     if (roots.size() > 1)
     {
       xml_.fail(
-        "links '" + roots[0] + "' and '" + roots[1] + "' are no joint's child; one root is allowed");
+        "links '" + roots[0] + "' and '" + roots[1] +
+        "' are no joint's child; one root is allowed");
     }
     return roots.front();
   }

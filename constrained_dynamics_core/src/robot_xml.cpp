@@ -38,8 +38,9 @@ RobotTree read_robot(const RobotDescription & robot)
       break;
   }
   throw std::invalid_argument(
-    who + ": SDF is not read, because Pinocchio was built without its SDF parser; "
-          "convert the description to URDF or MJCF");
+    who +
+    ": SDF is not read, because Pinocchio was built without its SDF parser; "
+    "convert the description to URDF or MJCF");
 }
 
 RobotFormat detect_format(const std::string & text, const std::string & source)

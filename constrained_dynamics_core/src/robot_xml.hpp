@@ -7,15 +7,15 @@
 namespace constrained_dynamics
 {
 
-/// Reads a robot description into a tree, checking everything that is read. The parsers that come with
-/// Pinocchio are not used: they hide a mass that is no number, a zero axis or exchanged limits, and a
-/// long or deep document takes them down.
+/// Reads a robot description into a tree, checking everything that is read. The parsers that come
+/// with Pinocchio are not used: they hide a mass that is no number, a zero axis or exchanged
+/// limits, and a long or deep document takes them down.
 ///
-/// @throw std::invalid_argument starting with the document's name, for: no or several root elements,
-/// DTDs, duplicate attributes, numbers that are not numbers (independent of the locale) or not finite,
-/// negative masses, damping and friction, zero axes, lower > upper, empty, missing and duplicate names,
-/// unknown parents, children and joint types, links with several parents, several
-/// roots, loops, more than kMaxLinks links, chains above kMaxDepth and kMaxDocumentBytes.
+/// @throw std::invalid_argument starting with the document's name, for: no or several root
+/// elements, DTDs, duplicate attributes, numbers that are not numbers (independent of the locale)
+/// or not finite, negative masses, damping and friction, zero axes, lower > upper, empty, missing
+/// and duplicate names, unknown parents, children and joint types, links with several parents,
+/// several roots, loops, more than kMaxLinks links, chains above kMaxDepth and kMaxDocumentBytes.
 ///
 /// Inertia is judged later, when the links that are fixed to each other are one body.
 RobotTree read_robot(const RobotDescription & robot);

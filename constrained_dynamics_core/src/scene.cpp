@@ -123,8 +123,7 @@ private:
     {
       node.link = node.link.empty() ? "" : robot.prefix + node.link;
       node.joint = robot.prefix + node.joint;
-      const Place & parent =
-        node.parent < 0 ? root : places[static_cast<std::size_t>(node.parent)];
+      const Place & parent = node.parent < 0 ? root : places[static_cast<std::size_t>(node.parent)];
       places.push_back(add_node(node, parent, who));
       add_link_frame(base.joint, node.link, places.back());
     }
@@ -250,7 +249,8 @@ private:
         return;
       }
       name = base + "_world";
-      scene_.warnings.push_back("link 'world' is not the world; its frame is called '" + name + "'");
+      scene_.warnings.push_back(
+        "link 'world' is not the world; its frame is called '" + name + "'");
     }
     scene_.links.push_back(name);
     scene_.frames.push_back({name, name, place.joint, place.X});
@@ -275,8 +275,8 @@ private:
     scene_.frames.push_back({body.name, body.name, place.joint, place.X});
   }
 
-  /// Attachments and frames may hang on each other in any order: pass over those that are left until
-  /// none can be placed.
+  /// Attachments and frames may hang on each other in any order: pass over those that are left
+  /// until none can be placed.
   void add_attachments_and_frames()
   {
     std::vector<const Attachment *> attachments;

@@ -8,8 +8,8 @@
 namespace constrained_dynamics
 {
 
-/// A joint together with the rigid body that it moves: all links that are fixed to each other, in the
-/// joint's frame.
+/// A joint together with the rigid body that it moves: all links that are fixed to each other, in
+/// the joint's frame.
 struct SceneJoint
 {
   std::string name;

@@ -22,8 +22,10 @@ class XmlReader
 public:
   explicit XmlReader(std::string who) : who_(std::move(who)) {}
 
-  /// Parses a document and checks its frame: size, one root element, no DTD, no duplicate attributes.
-  const tinyxml2::XMLElement & parse(const std::string & text, tinyxml2::XMLDocument & document) const;
+  /// Parses a document and checks its frame: size, one root element, no DTD, no duplicate
+  /// attributes.
+  const tinyxml2::XMLElement & parse(
+    const std::string & text, tinyxml2::XMLDocument & document) const;
 
   /// @throw std::invalid_argument "who: message".
   [[noreturn]] void fail(const std::string & message) const;

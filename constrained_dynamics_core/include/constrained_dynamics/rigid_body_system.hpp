@@ -67,11 +67,11 @@ struct RobotDescription
 /// A rigid body without parent.
 struct FreeBody
 {
-  std::string name;  ///< also the name of its frame and of its coordinates
-  double mass = 0.0;                                           ///< [kg], > 0
-  Eigen::Vector3d com = Eigen::Vector3d::Zero();               ///< in the body frame [m]
-  Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();           ///< about com, body axes [kg m²]
-  Base base = Base::kFloating;                                 ///< kFloating or kPlanar
+  std::string name;   ///< also the name of its frame and of its coordinates
+  double mass = 0.0;  ///< [kg], > 0
+  Eigen::Vector3d com = Eigen::Vector3d::Zero();      ///< in the body frame [m]
+  Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();  ///< about com, body axes [kg m²]
+  Base base = Base::kFloating;                        ///< kFloating or kPlanar
   Pose pose;  ///< of the frame that its coordinates count from
 };
 
@@ -79,8 +79,8 @@ struct FreeBody
 struct Attachment
 {
   std::string name;
-  std::string parent;  ///< link, frame or earlier attachment
-  Pose pose;           ///< in the parent
+  std::string parent;                                 ///< link, frame or earlier attachment
+  Pose pose;                                          ///< in the parent
   double mass = 0.0;                                  ///< [kg], ≥ 0
   Eigen::Vector3d com = Eigen::Vector3d::Zero();      ///< in the attachment's frame [m]
   Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();  ///< about com, the attachment's axes [kg m²]
@@ -106,8 +106,8 @@ struct JointSpring
 struct ExternalWrench
 {
   std::string name;
-  std::string frame;            ///< the wrench acts at this frame's origin
-  bool expressed_in_frame = false;  ///< axes of the frame instead of the world's
+  std::string frame;                                 ///< the wrench acts at this frame's origin
+  bool expressed_in_frame = false;                   ///< axes of the frame instead of the world's
   Eigen::Vector3d force = Eigen::Vector3d::Zero();   ///< initial value [N]
   Eigen::Vector3d torque = Eigen::Vector3d::Zero();  ///< initial value [N m]
 };
@@ -143,24 +143,24 @@ CONSTRAINED_DYNAMICS_EXPORT RobotDescription load_robot_description(const std::s
 /// Coordinates q and speeds u, in the order robots (their joints as a depth-first walk), bodies:
 /// | joint | coordinates | speeds |
 /// |---|---|---|
-/// | revolute, continuous, prismatic, hinge, slide `j` | `j` (a continuous joint is one angle) | `dj` |
-/// | planar `j` | `j_x`, `j_y`, `j_theta` | `j_vx`, `j_vy`, `j_wz` |
-/// | floating, free `j` | `j_x`, `j_y`, `j_z`, `j_qx`, `j_qy`, `j_qz`, `j_qw` | `j_vx` … `j_wz` |
-/// | ball `j` | `j_qx`, `j_qy`, `j_qz`, `j_qw` | `j_wx`, `j_wy`, `j_wz` |
+/// | revolute, continuous, prismatic, hinge, slide `j` | `j` (a continuous joint is one angle) |
+/// `dj` | | planar `j` | `j_x`, `j_y`, `j_theta` | `j_vx`, `j_vy`, `j_wz` | | floating, free `j` |
+/// `j_x`, `j_y`, `j_z`, `j_qx`, `j_qy`, `j_qz`, `j_qw` | `j_vx` … `j_wz` | | ball `j` | `j_qx`,
+/// `j_qy`, `j_qz`, `j_qw` | `j_wx`, `j_wy`, `j_wz` |
 ///
 /// For a planar or floating base `j` is the robot's (body's) name, "base" if it has none.
-/// `j_v…`, `j_w…` are velocity of the moved frame's origin and angular velocity, both in axes of the
-/// moved frame. So q̇ = C u with D = 0, and C is the identity where there are only simple joints.
-/// Quaternions of any length but 0 are accepted and normalised for the evaluation; length 0 (below
-/// 1e-150) is kNonFiniteInput.
+/// `j_v…`, `j_w…` are velocity of the moved frame's origin and angular velocity, both in axes of
+/// the moved frame. So q̇ = C u with D = 0, and C is the identity where there are only simple
+/// joints. Quaternions of any length but 0 are accepted and normalised for the evaluation; length 0
+/// (below 1e-150) is kNonFiniteInput.
 ///
 /// Frames: "world", then every link and every MJCF site, the free bodies, the attachments and the
 /// named frames. A root link `world` of a robot that is fixed at the origin is the world itself.
 ///
-/// Q is the joint-space inertia with armature. P = −(gravity and velocity terms) − dampers − springs +
-/// external wrenches. G selects the actuated speeds. Joint friction, limits, transmissions, tendons
-/// and contacts of the descriptions are not applied: limits and mimics are handed out, the others
-/// give warnings.
+/// Q is the joint-space inertia with armature. P = −(gravity and velocity terms) − dampers −
+/// springs + external wrenches. G selects the actuated speeds. Joint friction, limits,
+/// transmissions, tendons and contacts of the descriptions are not applied: limits and mimics are
+/// handed out, the others give warnings.
 class CONSTRAINED_DYNAMICS_EXPORT RigidBodySystem : public System
 {
 public:
@@ -238,15 +238,14 @@ protected:
   void do_normalise(VectorRef q) const noexcept CD_NONBLOCKING override;
   Eigen::VectorXd do_neutral_coordinates() const override;
   std::string do_body_of_frame(int frame) const override;
-  void do_frame_kinematics(
-    const SystemData & data, int frame, FrameKinematics & out) const noexcept CD_NONBLOCKING
-    override;
-  void do_frame_jacobian(
-    const SystemData & data, int frame, Matrix6X & out) const noexcept CD_NONBLOCKING override;
+  void do_frame_kinematics(const SystemData & data, int frame, FrameKinematics & out) const noexcept
+    CD_NONBLOCKING override;
+  void do_frame_jacobian(const SystemData & data, int frame, Matrix6X & out) const noexcept
+    CD_NONBLOCKING override;
   bool do_has_joint(int coordinate) const override;
   std::pair<std::string, std::string> do_joint_bodies(int coordinate) const override;
-  void do_joint_wrench(
-    const SystemData & data, int coordinate, Wrench & out) const noexcept CD_NONBLOCKING override;
+  void do_joint_wrench(const SystemData & data, int coordinate, Wrench & out) const noexcept
+    CD_NONBLOCKING override;
   double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
 
 private:
