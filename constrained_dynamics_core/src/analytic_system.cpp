@@ -16,8 +16,9 @@ AnalyticSystem::~AnalyticSystem() = default;
 Status AnalyticSystem::speeds_from_rates(
   double time, const ConstVectorRef & q, const ConstVectorRef & qdot, VectorRef u) const
 {
-  if (q.size() != coordinate_count() || qdot.size() != coordinate_count() ||
-      u.size() != speed_count())
+  if (
+    q.size() != coordinate_count() || qdot.size() != coordinate_count() ||
+    u.size() != speed_count())
   {
     return Status::kSizeMismatch;
   }
@@ -147,8 +148,9 @@ void FunctionSystem::check_functions() const
       std::to_string(coordinate_count()) + " coordinates and " + std::to_string(speed_count()) +
       " speeds; without rates or kinematic_matrix they must be as many");
   }
-  if (f.neutral_coordinates.size() != 0 &&
-      (f.neutral_coordinates.size() != coordinate_count() || !f.neutral_coordinates.allFinite()))
+  if (
+    f.neutral_coordinates.size() != 0 &&
+    (f.neutral_coordinates.size() != coordinate_count() || !f.neutral_coordinates.allFinite()))
   {
     refuse(
       "neutral_coordinates has " + std::to_string(f.neutral_coordinates.size()) +
@@ -219,9 +221,8 @@ void FunctionSystem::derive_kinematics(FunctionData & data) const
   SystemTerms & terms = data.terms;
   const Eigen::Index nq = terms.coordinates.size();
   const Eigen::Index n = terms.speeds.size();
-  const auto at = [](std::vector<Dual> & v, Eigen::Index i) -> Dual & {
-    return v[static_cast<std::size_t>(i)];
-  };
+  const auto at = [](std::vector<Dual> & v, Eigen::Index i) -> Dual &
+  { return v[static_cast<std::size_t>(i)]; };
   for (Eigen::Index i = 0; i < nq; ++i)
   {
     at(data.q, i) = terms.coordinates(i);
@@ -276,8 +277,7 @@ Status FunctionSystem::do_update_kinematics(SystemData & base) const noexcept CD
       }
       terms.rates = terms.kinematic_drift;
       terms.rates += terms.kinematic_matrix.lazyProduct(terms.speeds);
-      f.acceleration_bias(
-        terms.time, terms.coordinates, terms.speeds, terms.acceleration_bias);
+      f.acceleration_bias(terms.time, terms.coordinates, terms.speeds, terms.acceleration_bias);
     }
     else
     {

@@ -96,8 +96,8 @@ auto in_place(const std::string & place, Function && f)
 class FormulaData final : public SystemData
 {
 public:
-  FormulaData(int n, int input_count, std::size_t variables, std::size_t tape_size,
-              std::size_t outputs)
+  FormulaData(
+    int n, int input_count, std::size_t variables, std::size_t tape_size, std::size_t outputs)
   : SystemData(n, n, input_count),
     x(variables),
     tape(tape_size),
@@ -172,8 +172,8 @@ private:
   void parse(const AnalyticDescription & d);
   ForceTarget target(const AnalyticDescription & d, const std::string & name) const;
   bool is_rate(const FormulaProgram & program, int variable) const;
-  bool depends(const FormulaProgram & program, int output, std::size_t first, Eigen::Index count)
-    const;
+  bool depends(
+    const FormulaProgram & program, int output, std::size_t first, Eigen::Index count) const;
   void refuse_accelerations(const FormulaProgram & program, const std::string & what) const;
   void check_samples(const AnalyticDescription & d);
   bool check_sample(const AnalyticDescription & d, FormulaData & data, bool & regular) const;
@@ -222,20 +222,41 @@ FormulaContext FormulaSystem::make_context(const AnalyticDescription & d) const
     for (const std::string & name : d.coordinates)
     {
       const std::string place = prefix[0] == '\0' ? "coordinate" : "rate of a coordinate";
-      in_place(place, [&] { context.add_variable(prefix + name); return 0; });
+      in_place(
+        place,
+        [&]
+        {
+          context.add_variable(prefix + name);
+          return 0;
+        });
     }
   }
-  in_place("time", [&] { context.add_variable("t"); return 0; });
+  in_place(
+    "time",
+    [&]
+    {
+      context.add_variable("t");
+      return 0;
+    });
   for (const std::string & name : d.coordinates)
   {
-    in_place("acceleration of a coordinate", [&] { context.add_variable("dd" + name); return 0; });
+    in_place(
+      "acceleration of a coordinate",
+      [&]
+      {
+        context.add_variable("dd" + name);
+        return 0;
+      });
   }
   for (const auto & [name, value] : d.parameters)
   {
-    in_place("parameter '" + name + "'", [&, &n = name, &v = value] {
-      context.add_parameter(n, v);
-      return 0;
-    });
+    in_place(
+      "parameter '" + name + "'",
+      [&, &n = name, &v = value]
+      {
+        context.add_parameter(n, v);
+        return 0;
+      });
   }
   // Definitions may use speeds and speeds may use definitions: those that cannot be read at first
   // are read after the speeds, in order.
@@ -255,18 +276,24 @@ FormulaContext FormulaSystem::make_context(const AnalyticDescription & d) const
   {
     if (!context.find_variable(speed.name))  // otherwise a rate, or refused by parse()
     {
-      in_place("speed '" + speed.name + "'", [&] {
-        context.add_definition(speed.name, speed.formula);
-        return 0;
-      });
+      in_place(
+        "speed '" + speed.name + "'",
+        [&]
+        {
+          context.add_definition(speed.name, speed.formula);
+          return 0;
+        });
     }
   }
   for (const NamedFormula * definition : postponed)
   {
-    in_place("definition '" + definition->name + "'", [&] {
-      context.add_definition(definition->name, definition->formula);
-      return 0;
-    });
+    in_place(
+      "definition '" + definition->name + "'",
+      [&]
+      {
+        context.add_definition(definition->name, definition->formula);
+        return 0;
+      });
   }
   return context;
 }
@@ -352,9 +379,8 @@ void FormulaSystem::refuse_accelerations(
 void FormulaSystem::parse(const AnalyticDescription & d)
 {
   const FormulaContext context = make_context(d);
-  const auto compile = [&context](const std::string & place, const std::string & formula) {
-    return in_place(place, [&] { return FormulaProgram(context, {formula}); });
-  };
+  const auto compile = [&context](const std::string & place, const std::string & formula)
+  { return in_place(place, [&] { return FormulaProgram(context, {formula}); }); };
 
   kinetic_ = compile("kinetic", d.kinetic);
   refuse_accelerations(kinetic_, "kinetic");
@@ -386,8 +412,8 @@ void FormulaSystem::parse(const AnalyticDescription & d)
       }
     }
     speeds_are_rates_ = speeds_are_rates_ && variable && *variable == static_cast<int>(n_ + i);
-    constant_kinematics_ = constant_kinematics_ && !depends(program, 0, 0, n_) &&
-                           !depends(program, 0, time(), 1);
+    constant_kinematics_ =
+      constant_kinematics_ && !depends(program, 0, 0, n_) && !depends(program, 0, time(), 1);
     formulas.push_back(speed.formula);
   }
   speeds_ = FormulaProgram(context, formulas);
@@ -461,8 +487,9 @@ FormulaSystem::FormulaSystem(const AnalyticDescription & d)
   {
     throw std::invalid_argument("kinetic is missing; a system needs its kinetic energy");
   }
-  if (d.regular_coordinates.size() != 0 &&
-      (d.regular_coordinates.size() != n_ || !d.regular_coordinates.allFinite()))
+  if (
+    d.regular_coordinates.size() != 0 &&
+    (d.regular_coordinates.size() != n_ || !d.regular_coordinates.allFinite()))
   {
     throw std::invalid_argument(
       "regular_coordinates has " + std::to_string(d.regular_coordinates.size()) +
@@ -514,7 +541,8 @@ bool FormulaSystem::all_finite(FormulaData & data) const
 /// T is its own Taylor polynomial of degree 2 in the rates about zero.
 void FormulaSystem::check_kinetic(FormulaData & data, const Eigen::VectorXd & rates) const
 {
-  const auto value_at = [&](double factor) {
+  const auto value_at = [&](double factor)
+  {
     for (Eigen::Index i = 0; i < n_; ++i)
     {
       data.x[rate(i)] = factor * rates(i);
@@ -581,8 +609,8 @@ void FormulaSystem::check_speeds(
       }
     }
     const double size = std::abs(value[0]) + std::abs(value[1]) + row[0].norm() * rates.norm();
-    const double error = std::abs(value[1] - value[0] - row[0].dot(rates)) +
-                         (row[1] - row[0]).norm() * rates.norm();
+    const double error =
+      std::abs(value[1] - value[0] - row[0].dot(rates)) + (row[1] - row[0]).norm() * rates.norm();
     if (!(error <= kSetupTolerance * size))
     {
       throw std::invalid_argument(
@@ -845,8 +873,7 @@ void FormulaSystem::add_kinetic(FormulaData & data) const noexcept
   data.kinetic_energy = kinetic_.output(data.dual_tape.data(), 0).value;
   for (Eigen::Index i = 0; i < n_; ++i)
   {
-    data.rate_force(i) =
-      data.dual_gradient[idx(i)].value - data.dual_gradient[rate(i)].derivative;
+    data.rate_force(i) = data.dual_gradient[idx(i)].value - data.dual_gradient[rate(i)].derivative;
   }
 }
 
@@ -957,8 +984,8 @@ void FormulaSystem::add_force(FormulaData & data) const noexcept
     data.row_times_c = terms.kinematic_matrix.transpose().lazyProduct(data.row);
     for (Eigen::Index i = 0; i < n_; ++i)
     {
-      const double weight = to.on_speed ? (i == to.index ? 1.0 : 0.0)
-                                        : terms.kinematic_matrix(to.index, i);
+      const double weight =
+        to.on_speed ? (i == to.index ? 1.0 : 0.0) : terms.kinematic_matrix(to.index, i);
       terms.mass_matrix.row(i) -= weight * data.row_times_c.transpose();
     }
   }

@@ -172,7 +172,8 @@ Analysis::Analysis(
   scratch_.buffer.setZero(buffer);
 }
 
-/// ψ (or φ̇) and A of all rows; NaN in the rows of constraints that fail. False where the system fails.
+/// ψ (or φ̇) and A of all rows; NaN in the rows of constraints that fail. False where the system
+/// fails.
 bool Analysis::evaluate(
   const Point & point, const VectorXd & u, VectorXd & psi, MatrixXd & jacobian)
 {
@@ -262,8 +263,9 @@ bool Analysis::local(const Point & point, Local & out)
       const double step = h / (1 << level);
       Values ahead;
       Values behind;
-      if (!values(move(point, direction, step), ahead) ||
-          !values(move(point, direction, -step), behind))
+      if (
+        !values(move(point, direction, step), ahead) ||
+        !values(move(point, direction, -step), behind))
       {
         return false;
       }
@@ -412,8 +414,7 @@ void Analysis::test_linearity(IntegrabilityReport & report)
       result.reason = "it is given at acceleration level";
       continue;
     }
-    result.linear =
-      result.level == RowLevel::kPosition ? Answer::kYes : linear[k].is_zero();
+    result.linear = result.level == RowLevel::kPosition ? Answer::kYes : linear[k].is_zero();
     usable_[k] = result.linear == Answer::kYes;
     if (usable_[k])
     {
@@ -429,8 +430,7 @@ void Analysis::test_linearity(IntegrabilityReport & report)
   }
 }
 
-void Analysis::test_row(
-  int row, const std::vector<Local> & points, RowIntegrability & result) const
+void Analysis::test_row(int row, const std::vector<Local> & points, RowIntegrability & result) const
 {
   Decision closed;
   Decision integrable;
@@ -451,15 +451,15 @@ void Analysis::test_row(
     integrable.add((onto * d_omega * onto).cwiseAbs().maxCoeff() / size);
   }
   result.exact = closed.is_zero();
-  result.integrable_alone =
-    result.exact == Answer::kYes ? Answer::kYes : integrable.is_zero();
+  result.integrable_alone = result.exact == Answer::kYes ? Answer::kYes : integrable.is_zero();
 }
 
 void Analysis::find_factor(
   int row, const std::vector<Local> & points, const std::vector<Local> & fresh,
   RowIntegrability & result) const
 {
-  const auto convert = [&](const std::vector<Local> & from) {
+  const auto convert = [&](const std::vector<Local> & from)
+  {
     std::vector<FactorSample> to;
     for (const Local & at : from)
     {
@@ -478,7 +478,8 @@ void Analysis::find_factor(
   };
   std::vector<std::string> names = system_.coordinate_names();
   names.push_back("t");
-  result.integrating_factor = find_integrating_factor(names, convert(points), convert(fresh), kZero);
+  result.integrating_factor =
+    find_integrating_factor(names, convert(points), convert(fresh), kZero);
 }
 
 /// Frobenius: dω_i(X, Y) = 0 for all X, Y in the common kernel.
@@ -573,10 +574,9 @@ void Analysis::test_set(IntegrabilityReport & report)
   }
   report.rank = rank_seen;
   report.integrable = integrable.is_zero();
-  report.bracket_growth =
-    report.integrable == Answer::kYes
-      ? 0
-      : (report.integrable == Answer::kNo && growth_known ? growth : -1);
+  report.bracket_growth = report.integrable == Answer::kYes
+                            ? 0
+                            : (report.integrable == Answer::kNo && growth_known ? growth : -1);
   switch (report.integrable)
   {
     case Answer::kYes:
@@ -659,8 +659,8 @@ IntegrabilityReport analyse_integrability(
   if (q.size() != set.system().coordinate_count())
   {
     throw std::invalid_argument(
-      "q has " + std::to_string(q.size()) + " values; allowed: " +
-      std::to_string(set.system().coordinate_count()));
+      "q has " + std::to_string(q.size()) +
+      " values; allowed: " + std::to_string(set.system().coordinate_count()));
   }
   if (!std::isfinite(time) || !q.allFinite())
   {

@@ -28,10 +28,10 @@ constexpr double kMostCombinations = 4e5;
 /// One function f of the library; μ = Π exp(c f). Where f = ln|base| the factor is base^c.
 struct Term
 {
-  std::string text;     // of the base, or of f
-  bool logarithm;       // f = ln|text|, otherwise f = text
-  bool signed_base;     // the base may be negative
-  double cost;          // preference among equals
+  std::string text;  // of the base, or of f
+  bool logarithm;    // f = ln|text|, otherwise f = text
+  bool signed_base;  // the base may be negative
+  double cost;       // preference among equals
   std::function<void(const VectorXd & x, VectorXd & gradient)> gradient;  // adds; of f
 };
 
@@ -57,12 +57,12 @@ std::vector<Term> library(const std::vector<std::string> & names, const std::vec
   {
     const std::string n = name(i);
     add(n, false, true, 1.0, [i](const VectorXd &, VectorXd & g) { g(i) += 1.0; });
-    add("sin(" + n + ")", true, true, 2.0, [i](const VectorXd & x, VectorXd & g) {
-      g(i) += 1.0 / std::tan(x(i));
-    });
-    add("cos(" + n + ")", true, true, 2.0, [i](const VectorXd & x, VectorXd & g) {
-      g(i) -= std::tan(x(i));
-    });
+    add(
+      "sin(" + n + ")", true, true, 2.0,
+      [i](const VectorXd & x, VectorXd & g) { g(i) += 1.0 / std::tan(x(i)); });
+    add(
+      "cos(" + n + ")", true, true, 2.0,
+      [i](const VectorXd & x, VectorXd & g) { g(i) -= std::tan(x(i)); });
     add(n + "^2", false, false, 3.0, [i](const VectorXd & x, VectorXd & g) { g(i) += 2.0 * x(i); });
     for (const double sign : {1.0, -1.0})
     {
@@ -71,9 +71,8 @@ std::vector<Term> library(const std::vector<std::string> & names, const std::vec
         [i, sign](const VectorXd & x, VectorXd & g) { g(i) += sign / (1.0 + sign * x(i)); });
       add(
         std::string("(1 ") + (sign > 0.0 ? "+ " : "- ") + n + "^2)", true, sign < 0.0, 4.0,
-        [i, sign](const VectorXd & x, VectorXd & g) {
-          g(i) += 2.0 * sign * x(i) / (1.0 + sign * x(i) * x(i));
-        });
+        [i, sign](const VectorXd & x, VectorXd & g)
+        { g(i) += 2.0 * sign * x(i) / (1.0 + sign * x(i) * x(i)); });
     }
   }
   for (std::size_t k = 0; k < active.size(); ++k)
@@ -84,7 +83,8 @@ std::vector<Term> library(const std::vector<std::string> & names, const std::vec
       const Index j = active[l];
       add(
         "(" + name(i) + "^2 + " + name(j) + "^2)", true, false, 2.0,
-        [i, j](const VectorXd & x, VectorXd & g) {
+        [i, j](const VectorXd & x, VectorXd & g)
+        {
           const double r2 = x(i) * x(i) + x(j) * x(j);
           g(i) += 2.0 * x(i) / r2;
           g(j) += 2.0 * x(j) / r2;
@@ -93,14 +93,17 @@ std::vector<Term> library(const std::vector<std::string> & names, const std::vec
       {
         add(
           "(" + name(i) + (sign > 0.0 ? " + " : " - ") + name(j) + ")", true, true, 3.0,
-          [i, j, sign](const VectorXd & x, VectorXd & g) {
+          [i, j, sign](const VectorXd & x, VectorXd & g)
+          {
             const double sum = x(i) + sign * x(j);
             g(i) += 1.0 / sum;
             g(j) += sign / sum;
           });
       }
       add(
-        name(i) + "*" + name(j), false, true, 4.0, [i, j](const VectorXd & x, VectorXd & g) {
+        name(i) + "*" + name(j), false, true, 4.0,
+        [i, j](const VectorXd & x, VectorXd & g)
+        {
           g(i) += x(j);
           g(j) += x(i);
         });
@@ -121,8 +124,9 @@ std::vector<Index> active_coordinates(const std::vector<FactorSample> & samples)
     const MatrixXd exterior = inverse.transpose() * at.exterior * inverse;
     for (Index i = 0; i < count; ++i)
     {
-      if (std::abs(form(i)) > 1e-8 * form.norm() ||
-          exterior.row(i).norm() > 1e-8 * (exterior.norm() + at.scale))
+      if (
+        std::abs(form(i)) > 1e-8 * form.norm() ||
+        exterior.row(i).norm() > 1e-8 * (exterior.norm() + at.scale))
       {
         seen[static_cast<std::size_t>(i)] = true;
       }
@@ -139,7 +143,8 @@ std::vector<Index> active_coordinates(const std::vector<FactorSample> & samples)
   return result;
 }
 
-/// The linear equations B c = y of d(ln μ) ∧ ω + dω = 0, scaled; one row a pair of frame directions.
+/// The linear equations B c = y of d(ln μ) ∧ ω + dω = 0, scaled; one row a pair of frame
+/// directions.
 struct Equations
 {
   MatrixXd b;
@@ -151,8 +156,7 @@ Equations equations(const std::vector<Term> & terms, const std::vector<FactorSam
   const Index frame = samples.front().form.size();
   const Index pairs = frame * (frame - 1) / 2;
   Equations result;
-  result.b.setZero(
-    pairs * static_cast<Index>(samples.size()), static_cast<Index>(terms.size()));
+  result.b.setZero(pairs * static_cast<Index>(samples.size()), static_cast<Index>(terms.size()));
   result.y.setZero(result.b.rows());
   for (std::size_t s = 0; s < samples.size(); ++s)
   {
@@ -193,8 +197,9 @@ std::optional<std::pair<int, int>> simple_fraction(double value)
   for (int denominator = 1; denominator <= 6; ++denominator)
   {
     const double numerator = std::round(value * denominator);
-    if (std::abs(numerator) <= 60.0 && numerator != 0.0 &&
-        std::abs(value - numerator / denominator) <= 1e-4 * std::max(0.1, std::abs(value)))
+    if (
+      std::abs(numerator) <= 60.0 && numerator != 0.0 &&
+      std::abs(value - numerator / denominator) <= 1e-4 * std::max(0.1, std::abs(value)))
     {
       return std::make_pair(static_cast<int>(numerator), denominator);
     }
@@ -279,11 +284,9 @@ private:
   // The normal equations of small order sort out; they lose half of the digits, which is enough.
   bool promising(const std::vector<Index> & chosen) const
   {
-    using Small = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, 3, 3>;
-    using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 3, 1>;
+    Eigen::Matrix3d gram = Eigen::Matrix3d::Identity();  // what is not chosen gets exponent 0
+    Eigen::Vector3d moment = Eigen::Vector3d::Zero();
     const Index n = static_cast<Index>(chosen.size());
-    Small gram(n, n);
-    SmallVector moment(n);
     for (Index i = 0; i < n; ++i)
     {
       const Index row = chosen[static_cast<std::size_t>(i)];
@@ -293,12 +296,12 @@ private:
         gram(i, j) = gram_(row, chosen[static_cast<std::size_t>(j)]);
       }
     }
-    const Eigen::LDLT<Small> ldlt(gram);
+    const Eigen::LDLT<Eigen::Matrix3d> ldlt(gram);
     if (ldlt.info() != Eigen::Success)
     {
       return false;
     }
-    const SmallVector c = ldlt.solve(moment);
+    const Eigen::Vector3d c = ldlt.solve(moment);
     return c.allFinite() && std::abs(square_ - c.dot(moment)) <= 1e-6 * square_;
   }
 
@@ -336,7 +339,8 @@ private:
       candidate.cost += terms_[static_cast<std::size_t>(chosen[static_cast<std::size_t>(i)])].cost +
                         0.1 * std::abs(rounded(i));
     }
-    const auto holds = [&](const VectorXd & c) {
+    const auto holds = [&](const VectorXd & c)
+    {
       return (b * c - fit_.y).cwiseAbs().maxCoeff() <= tolerance_ &&
              (b_check * c - check_.y).cwiseAbs().maxCoeff() <= tolerance_;
     };
@@ -389,9 +393,9 @@ std::string power(const Term & term, double exponent)
     return base + "^" + std::to_string(fraction->first);
   }
   return base + "^" +
-         (fraction ? "(" + std::to_string(fraction->first) + "/" +
-                       std::to_string(fraction->second) + ")"
-                   : number(exponent));
+         (fraction
+            ? "(" + std::to_string(fraction->first) + "/" + std::to_string(fraction->second) + ")"
+            : number(exponent));
 }
 
 std::string text_of(const std::vector<Term> & terms, const Candidate & candidate)
@@ -430,7 +434,8 @@ std::string text_of(const std::vector<Term> & terms, const Candidate & candidate
   {
     above.push_back("exp(" + exponent + ")");
   }
-  const auto join = [](const std::vector<std::string> & factors) {
+  const auto join = [](const std::vector<std::string> & factors)
+  {
     std::string result;
     for (const std::string & factor : factors)
     {

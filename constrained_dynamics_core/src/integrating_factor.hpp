@@ -19,8 +19,9 @@ struct FactorSample
   double scale = 1.0;        ///< size that residuals of dω are compared with
 };
 
-/// Seeks μ with d(μ ω) = 0, that is d(ln μ) ∧ ω + dω = 0, as a product of up to three simple functions
-/// of the coordinates: the fewest factors first, exponents rounded to simple fractions where those do.
+/// Seeks μ with d(μ ω) = 0, that is d(ln μ) ∧ ω + dω = 0, as a product of up to three simple
+/// functions of the coordinates: the fewest factors first, exponents rounded to simple fractions
+/// where those do.
 /// @param names of the coordinates
 /// @param samples where the exponents are fitted
 /// @param fresh where the result must hold as well

@@ -133,8 +133,7 @@ TEST(Integrability, when_row_has_an_integrating_factor_expect_it_found)
       continue;
     }
     // The factor is a formula, and it makes the row exact.
-    EXPECT_EQ(
-      analyse_row("(" + *row.integrating_factor + ")*(" + c.row + ")").exact, Answer::kYes);
+    EXPECT_EQ(analyse_row("(" + *row.integrating_factor + ")*(" + c.row + ")").exact, Answer::kYes);
   }
 }
 
@@ -197,7 +196,8 @@ TEST(Integrability, when_rows_are_accelerations_expect_unknown)
 
 TEST(Integrability, when_another_row_closes_the_bracket_expect_integrable_set)
 {
-  const IntegrabilityReport alone = analyse({"x", "y", "z"}, {{RowLevel::kVelocity, {"dy - z*dx"}}});
+  const IntegrabilityReport alone =
+    analyse({"x", "y", "z"}, {{RowLevel::kVelocity, {"dy - z*dx"}}});
   EXPECT_EQ(alone.integrable, Answer::kNo);
   EXPECT_EQ(alone.rank, 1);
   EXPECT_EQ(alone.bracket_growth, 1);
@@ -213,14 +213,15 @@ TEST(Integrability, when_another_row_closes_the_bracket_expect_integrable_set)
     PositionProjection project;
     if (with_projection)
     {
-      project = [](double, VectorXd & q) {
+      project = [](double, VectorXd & q)
+      {
         q(2) = q(0) * q(0);
         return true;
       };
     }
     const IntegrabilityReport position = analyse(
-      {"x", "y", "z"},
-      {{RowLevel::kVelocity, {"dy - z*dx"}}, {RowLevel::kPosition, {"z - x^2"}}}, project);
+      {"x", "y", "z"}, {{RowLevel::kVelocity, {"dy - z*dx"}}, {RowLevel::kPosition, {"z - x^2"}}},
+      project);
     EXPECT_EQ(position.rows[0].integrable_alone, Answer::kNo);
     EXPECT_EQ(position.rows[1].exact, Answer::kYes);
     EXPECT_EQ(position.integrable, Answer::kYes);
@@ -232,10 +233,13 @@ TEST(Integrability, when_set_is_integrable_only_on_the_position_manifold_expect_
   // On z = 0 the knife edge's angle is fixed; elsewhere w turns it.
   const std::vector<Rows> groups = {
     {RowLevel::kVelocity, {"sin(z*w)*dx - cos(z*w)*dy"}}, {RowLevel::kPosition, {"z"}}};
-  const IntegrabilityReport on = analyse({"x", "y", "z", "w"}, groups, [](double, VectorXd & q) {
-    q(2) = 0.0;
-    return true;
-  });
+  const IntegrabilityReport on = analyse(
+    {"x", "y", "z", "w"}, groups,
+    [](double, VectorXd & q)
+    {
+      q(2) = 0.0;
+      return true;
+    });
   EXPECT_EQ(on.integrable, Answer::kYes);
   const IntegrabilityReport off = analyse({"x", "y", "z", "w"}, groups);
   EXPECT_EQ(off.integrable, Answer::kNo);
@@ -244,14 +248,14 @@ TEST(Integrability, when_set_is_integrable_only_on_the_position_manifold_expect_
 TEST(Integrability, when_disk_rolls_expect_nonholonomic_and_with_held_heading_holonomic)
 {
   const std::vector<std::string> rolling = {"dx - 0.5*cos(h)*ds", "dy - 0.5*sin(h)*ds"};
-  const IntegrabilityReport disk =
-    analyse({"x", "y", "h", "s"}, {{RowLevel::kVelocity, rolling}});
+  const IntegrabilityReport disk = analyse({"x", "y", "h", "s"}, {{RowLevel::kVelocity, rolling}});
   EXPECT_EQ(disk.integrable, Answer::kNo);
   EXPECT_EQ(disk.rank, 2);
   EXPECT_EQ(disk.bracket_growth, 1);  // (2, 3, 4): the second bracket brings the rest
   const IntegrabilityReport straight = analyse(
     {"x", "y", "h", "s"}, {{RowLevel::kVelocity, rolling}, {RowLevel::kPosition, {"h - 0.4"}}},
-    [](double, VectorXd & q) {
+    [](double, VectorXd & q)
+    {
       q(2) = 0.4;
       return true;
     });
@@ -266,7 +270,8 @@ TEST(Integrability, when_appell_hamel_linear_set_expect_nonholonomic)
     {{RowLevel::kVelocity,
       {"dx + 5*dtheta*sin(theta) - dphi*cos(theta)", "dy - 5*dtheta*cos(theta) - dphi*sin(theta)"}},
      {RowLevel::kPosition, {"z + 0.5*phi - 30"}}},
-    [](double, VectorXd & q) {
+    [](double, VectorXd & q)
+    {
       q(4) = 30.0 - 0.5 * q(1);
       return true;
     });
@@ -286,8 +291,8 @@ TEST(Integrability, when_rows_are_redundant_expect_same_answer)
     {{RowLevel::kVelocity, {"x*dx + y*dy", "2*x*dx + 2*y*dy", "dz + x*dx + y*dy"}}});
   EXPECT_EQ(report.integrable, Answer::kYes);
   EXPECT_EQ(report.rank, 2);
-  const IntegrabilityReport knife = analyse(
-    {"x", "y", "z"}, {{RowLevel::kVelocity, {"dy - z*dx", "2*dy - 2*z*dx"}}});
+  const IntegrabilityReport knife =
+    analyse({"x", "y", "z"}, {{RowLevel::kVelocity, {"dy - z*dx", "2*dy - 2*z*dx"}}});
   EXPECT_EQ(knife.integrable, Answer::kNo);
   EXPECT_EQ(knife.rank, 1);
   EXPECT_EQ(knife.bracket_growth, 1);
@@ -325,7 +330,8 @@ std::shared_ptr<const AnalyticSystem> attitude()
   AnalyticFunctions f;
   f.coordinates = {"qx", "qy", "qz", "qw"};
   f.speeds = {"wx", "wy", "wz"};
-  f.rates = [](const auto &, const auto * q, const auto * w, auto * qdot) {
+  f.rates = [](const auto &, const auto * q, const auto * w, auto * qdot)
+  {
     qdot[0] = 0.5 * (q[3] * w[0] - q[2] * w[1] + q[1] * w[2]);
     qdot[1] = 0.5 * (q[2] * w[0] + q[3] * w[1] - q[0] * w[2]);
     qdot[2] = 0.5 * (q[0] * w[1] - q[1] * w[0] + q[3] * w[2]);
@@ -356,8 +362,7 @@ TEST(Integrability, when_coordinates_are_a_quaternion_expect_frobenius_on_rotati
   // The height of a body axis, R33 = 1 − 2 (qx² + qy²), at velocity level: exact.
   report = analyse_integrability(
     set_of(
-      system, {{RowLevel::kVelocity,
-                {"qx*(qw*wx - qz*wy + qy*wz) + qy*(qz*wx + qw*wy - qx*wz)"}}}),
+      system, {{RowLevel::kVelocity, {"qx*(qw*wx - qz*wy + qy*wz) + qy*(qz*wx + qw*wy - qx*wz)"}}}),
     0.0, q);
   EXPECT_EQ(report.rows[0].exact, Answer::kYes);
   EXPECT_EQ(report.integrable, Answer::kYes);
@@ -404,8 +409,7 @@ TEST(Integrability, when_arguments_are_wrong_expect_refusal)
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THROW(analyse_integrability(set, 0.0, VectorXd::Ones(3)), std::invalid_argument);
   EXPECT_THROW(analyse_integrability(set, nan, q), std::invalid_argument);
-  EXPECT_THROW(
-    analyse_integrability(set, 0.0, VectorXd::Constant(2, nan)), std::invalid_argument);
+  EXPECT_THROW(analyse_integrability(set, 0.0, VectorXd::Constant(2, nan)), std::invalid_argument);
   IntegrabilityOptions options;
   options.points = 3;
   EXPECT_THROW(analyse_integrability(set, 0.0, q, {}, options), std::invalid_argument);
@@ -416,9 +420,8 @@ TEST(Integrability, when_arguments_are_wrong_expect_refusal)
 
 TEST(Integrability, when_seed_changes_expect_same_answers)
 {
-  const ConstraintSet set = set_of(
-    particle({"x", "y", "z"}),
-    {{RowLevel::kVelocity, {"-y*dx + x*dy", "dz - x*dx"}}});
+  const ConstraintSet set =
+    set_of(particle({"x", "y", "z"}), {{RowLevel::kVelocity, {"-y*dx + x*dy", "dz - x*dx"}}});
   VectorXd q(3);
   q << 1.0, 1.2, 0.3;
   for (std::uint32_t seed = 1; seed <= 25; ++seed)

@@ -35,8 +35,8 @@ public:
 protected:
   AnalyticSystem();
   virtual Status do_speeds_from_rates(
-    double time, const ConstVectorRef & q, const ConstVectorRef & qdot, Eigen::VectorXd & u)
-    const = 0;
+    double time, const ConstVectorRef & q, const ConstVectorRef & qdot,
+    Eigen::VectorXd & u) const = 0;
 };
 
 /// A system given by C++ functions. Every function fills all of its last argument, which has the
@@ -51,8 +51,7 @@ struct AnalyticFunctions
   using VectorOfState = std::function<void(
     double t, const ConstVectorRef & q, const ConstVectorRef & u, VectorRef out)>;
   /// q̇ = f(t, q, u), affine in u, over dual numbers; arrays of nq, n and nq elements.
-  using Rates =
-    std::function<void(const Dual & t, const Dual * q, const Dual * u, Dual * qdot)>;
+  using Rates = std::function<void(const Dual & t, const Dual * q, const Dual * u, Dual * qdot)>;
 
   std::vector<std::string> coordinates;  ///< names; nq of them
   std::vector<std::string> speeds;       ///< names; empty: one a coordinate, "d" + coordinate
@@ -76,8 +75,8 @@ struct AnalyticFunctions
   /// Potential energy [J]; empty: 0.
   std::function<double(double t, const ConstVectorRef & q)> potential_energy;
 
-  /// Brings q back to its manifold, e.g. Euler parameters to length 1; empty: nothing to do. Must not
-  /// throw.
+  /// Brings q back to its manifold, e.g. Euler parameters to length 1; empty: nothing to do. Must
+  /// not throw.
   std::function<void(VectorRef q)> normalise;
   /// A configuration that every function accepts (nq); empty: zeros.
   Eigen::VectorXd neutral_coordinates;
@@ -108,8 +107,8 @@ struct AnalyticInput
 /// A system given by formulas; everything else follows by automatic differentiation.
 ///
 /// Names in formulas: coordinates (`x`), their rates (`dx`), time (`t`), the parameters, the
-/// definitions, the speeds and, in forces, the accelerations (`ddx`). With T kinetic, V potential energy, F the active forces on the coordinates and f those
-/// on the speeds:
+/// definitions, the speeds and, in forces, the accelerations (`ddx`). With T kinetic, V potential
+/// energy, F the active forces on the coordinates and f those on the speeds:
 ///     M q̈ = F − ∂V/∂q + ∂T/∂q − (∂²T/∂q̇∂q q̇ + ∂²T/∂q̇∂t) = P_q,   M = ∂²T/∂q̇²   (Lagrange)
 ///     u = W q̇ + w0,   C = W⁻¹,   D = −W⁻¹ w0,   q̈ = C u̇ + q̈0
 ///     Q = Cᵀ M C,   P = Cᵀ (P_q − M q̈0) + f.

@@ -53,8 +53,8 @@ struct IntegrabilityReport
   std::string reason;
   /// Rank of the rows as one-forms on (q, t) at the sample points; −1 where unknown.
   int rank = -1;
-  /// Degree of nonholonomy: how many more directions the first Lie brackets of the permitted motions
-  /// reach. 0 iff integrable; −1 where unknown.
+  /// Degree of nonholonomy: how many more directions the first Lie brackets of the permitted
+  /// motions reach. 0 iff integrable; −1 where unknown.
   int bracket_growth = -1;
 };
 
@@ -70,16 +70,17 @@ struct IntegrabilityOptions
 };
 
 /// Decides which rows are exact and whether the set is integrable, numerically at random points of
-/// (t, q) near the given one. Rows are tested where the samples fall, the set where all position rows
-/// hold, with the position rows among its forms. Derivatives are central differences with two steps of
-/// Richardson's extrapolation; a relative size below 1e-6 counts as zero, above 1e-4 as nonzero, anything
-/// between as unknown. Rows at acceleration level and rows nonlinear in u are unknown, and a set that
-/// has one is. Everything is measured on the motions that q̇ = C u + D permits, so that quaternions and
-/// speeds of any kind are welcome. Integrating factors are sought among products of up to three simple
-/// functions of the coordinates: none found does not mean that there is none.
+/// (t, q) near the given one. Rows are tested where the samples fall, the set where all position
+/// rows hold, with the position rows among its forms. Derivatives are central differences with two
+/// steps of Richardson's extrapolation; a relative size below 1e-6 counts as zero, above 1e-4 as
+/// nonzero, anything between as unknown. Rows at acceleration level and rows nonlinear in u are
+/// unknown, and a set that has one is. Everything is measured on the motions that q̇ = C u + D
+/// permits, so that quaternions and speeds of any kind are welcome. Integrating factors are sought
+/// among products of up to three simple functions of the coordinates: none found does not mean that
+/// there is none.
 /// @param project brings samples onto the position rows; may be empty where there are none.
-/// @throw std::invalid_argument for wrong sizes, values that are not finite or options out of range.
-/// Real-time safe: no.
+/// @throw std::invalid_argument for wrong sizes, values that are not finite or options out of
+/// range. Real-time safe: no.
 CONSTRAINED_DYNAMICS_EXPORT IntegrabilityReport analyse_integrability(
   const ConstraintSet & set, double time, const ConstVectorRef & q,
   const PositionProjection & project = {}, const IntegrabilityOptions & options = {});
