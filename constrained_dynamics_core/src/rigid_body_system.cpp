@@ -47,13 +47,51 @@ struct WrenchPlace
   Eigen::Vector3d torque;
 };
 
+/// Scratch memory with only what the four algorithms of this file use. Pinocchio's own constructor
+/// makes four tensors of n³ numbers more, 4 GB for 500 joints. Versions whose algorithms have not
+/// been looked at get everything.
+pinocchio::Data make_pinocchio_data(const pinocchio::Model & model)
+{
+#if PINOCCHIO_VERSION_AT_MOST(4, 1, 99)
+  const std::size_t count = static_cast<std::size_t>(model.njoints);
+  pinocchio::Data data;
+  data.joints.reserve(count);
+  for (const pinocchio::JointModel & joint : model.joints)
+  {
+    data.joints.push_back(joint.createData());
+  }
+  data.oMi.assign(count, pinocchio::SE3::Identity());
+  data.liMi.assign(count, pinocchio::SE3::Identity());
+  data.v.assign(count, pinocchio::Motion::Zero());
+  data.a.assign(count, pinocchio::Motion::Zero());
+  data.a_gf.assign(count, pinocchio::Motion::Zero());
+  data.f.assign(count, pinocchio::Force::Zero());
+  data.oYcrb.assign(count, pinocchio::Inertia::Zero());
+  data.mass.assign(count, 0.0);
+  data.com.assign(count, Eigen::Vector3d::Zero());
+  data.nle.setZero(model.nv);
+  data.M.setZero(model.nv, model.nv);
+  data.J.setZero(6, model.nv);
+  data.Ag.setZero(6, model.nv);
+  data.nvSubtree.assign(count, 0);
+  for (std::size_t i = count - 1; i > 0; --i)
+  {
+    data.nvSubtree[i] += model.joints[i].nv();
+    data.nvSubtree[model.parents[i]] += data.nvSubtree[i];
+  }
+  return data;
+#else
+  return pinocchio::Data(model);
+#endif
+}
+
 class RigidBodyData : public SystemData
 {
 public:
   RigidBodyData(
     int nq, int n, int l, const pinocchio::Model & model, const std::vector<WrenchPlace> & places)
   : SystemData(nq, n, l),
-    data(model),
+    data(make_pinocchio_data(model)),
     configuration(Eigen::VectorXd::Zero(model.nq)),
     zero(Eigen::VectorXd::Zero(model.nv)),
     wrenches(places),

@@ -633,6 +633,29 @@ TEST(RigidBodySystem, when_root_link_is_called_world_expect_the_world)
   EXPECT_EQ(moved.frame(1).position.x(), 1.0);
 }
 
+TEST(RigidBodySystem, when_scene_is_as_large_as_allowed_expect_the_small_one_repeated)
+{
+  SceneDescription scene;
+  for (int i = 0; i < 55; ++i)  // 495 links, 385 + 2 · 6 speeds
+  {
+    scene.robots.push_back(robot("arm.urdf", i < 2 ? Base::kFloating : Base::kFixed));
+    scene.robots.back().name = "r" + std::to_string(i);
+    scene.robots.back().prefix = scene.robots.back().name + "_";
+  }
+  Fixture large(scene);
+  SceneDescription fixed;
+  fixed.robots.push_back(robot("arm.urdf"));
+  Fixture one(fixed);
+  one.update(large.q.tail<7>(), large.u.tail<7>());
+  const Eigen::Index n = large.u.size();
+  EXPECT_EQ(n, 397);
+  EXPECT_LE(
+    (large.terms().mass_matrix.bottomRightCorner<7, 7>() - one.terms().mass_matrix).norm(),
+    kRounding);
+  EXPECT_EQ(large.terms().mass_matrix.bottomLeftCorner(7, n - 7).norm(), 0.0);
+  EXPECT_LE((large.terms().force.tail<7>() - one.terms().force).norm(), kRounding);
+}
+
 TEST(RigidBodySystem, when_inputs_are_chosen_expect_their_columns)
 {
   SceneDescription scene = arm_scene(Base::kFloating);
