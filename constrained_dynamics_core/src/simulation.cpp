@@ -246,7 +246,8 @@ Status Simulation::evaluate() noexcept CD_NONBLOCKING
 {
   stage_.head(state_.q.size()) = state_.q;
   stage_.tail(state_.u.size()) = state_.u;
-  return derivative(state_.time, stage_, slopes_[0]);
+  last_status_ = derivative(state_.time, stage_, slopes_[0]);
+  return last_status_;
 }
 
 double Simulation::kinetic_energy() const

@@ -93,6 +93,8 @@ public:
   const State & state() const { return state_; }
   const Workspace & workspace() const { return workspace_; }
   Workspace & workspace() { return workspace_; }
+  /// Status of the last `evaluate`, in an observer that of the solution it sees.
+  Status last_status() const { return last_status_; }
   /// τ of the last evaluation.
   const Eigen::VectorXd & inputs() const { return input_values_; }
   /// Kinetic and potential energy of the last evaluation [J].
@@ -118,6 +120,7 @@ private:
   Eigen::VectorXd stage_;
   std::vector<Eigen::VectorXd> slopes_;
   RunResult counts_;
+  Status last_status_ = Status::kOk;
   double start_time_ = 0.0;
   long step_index_ = 0;
 };

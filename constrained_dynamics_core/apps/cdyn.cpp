@@ -1,0 +1,137 @@
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "commands.hpp"
+#include "constrained_dynamics/version.hpp"
+
+namespace
+{
+
+struct Overrides
+{
+  std::vector<std::string> set;
+  std::string formulation;
+  std::string until;
+  std::string step;
+
+  /// In the order in which they are applied: options of their own come last.
+  std::vector<std::string> all() const
+  {
+    std::vector<std::string> result = set;
+    const auto add = [&](const char * path, const std::string & value)
+    {
+      if (!value.empty())
+      {
+        result.push_back(std::string(path) + "=" + value);
+      }
+    };
+    add("formulation", formulation);
+    add("run.until", until);
+    add("run.step", step);
+    return result;
+  }
+};
+
+void add_scenario(CLI::App & command, std::string & scenario, Overrides & overrides)
+{
+  command.add_option("scenario", scenario, "Scenario file, or the name of an example")
+    ->required()
+    ->type_name("SCENARIO|EXAMPLE");
+  command.add_option("--set", overrides.set, "Change a value of the file, e.g. initial.q.x=0.3")
+    ->type_name("PATH=VALUE")
+    ->expected(1)
+    ->take_all();
+}
+
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  // A reader that goes away shows as an error of write(), not as the end of this process.
+  std::signal(SIGPIPE, SIG_IGN);
+
+  CLI::App app{"Dynamics of constrained multibody systems: accelerations and constraint forces"};
+  app.set_version_flag("--version", std::string("cdyn ") + constrained_dynamics::version());
+  app.require_subcommand(1);
+  app.footer(
+    "Exit codes: 0 done; 2 bad usage, file, key or value; 3 the run or solve could not be "
+    "completed.\nScenario files are described in doc/scenario.md.");
+
+  cdyn::RunArguments run;
+  Overrides run_overrides;
+  CLI::App * run_command = app.add_subcommand("run", "Simulate a scenario");
+  add_scenario(*run_command, run.scenario, run_overrides);
+  run_command->add_option("--formulation", run_overrides.formulation, "auto or kane_nonminimal");
+  run_command->add_option("--until", run_overrides.until, "End of the run [s]");
+  run_command->add_option("--step", run_overrides.step, "Step of the integrator [s]");
+  run_command->add_option("--csv", run.csv, "Write all outputs as CSV")->type_name("FILE");
+  run_command->add_option("--json", run.json, "Write the report as JSON; - is the standard output")
+    ->type_name("FILE");
+  run_command->add_flag("--quiet", run.quiet, "No table, no progress, no warnings");
+
+  cdyn::SolveArguments solve;
+  Overrides solve_overrides;
+  CLI::App * solve_command =
+    app.add_subcommand("solve", "Accelerations and forces at the initial state, as JSON");
+  add_scenario(*solve_command, solve.scenario, solve_overrides);
+  solve_command->add_option(
+    "--formulation", solve_overrides.formulation, "auto or kane_nonminimal");
+  solve_command->add_flag(
+    "--raw-state", solve.raw_state, "Take q and u as they are given, without assembling");
+  solve_command->add_option("--json", solve.json, "File instead of the standard output")
+    ->type_name("FILE");
+
+  cdyn::ScenarioArguments check;
+  Overrides check_overrides;
+  CLI::App * check_command =
+    app.add_subcommand("check", "Validate a scenario; degrees of freedom, rank, redundant rows");
+  add_scenario(*check_command, check.scenario, check_overrides);
+  check_command->add_option("--json", check.json, "Write the report as JSON; - instead of text")
+    ->type_name("FILE");
+
+  cdyn::ExamplesArguments examples;
+  CLI::App * examples_command = app.add_subcommand("examples", "List the examples");
+  examples_command->add_option("name", examples.name, "Example")->type_name("NAME");
+  examples_command->add_flag("--show", examples.show, "Print the file");
+
+  try
+  {
+    app.parse(argc, argv);
+    if (*run_command)
+    {
+      run.overrides = run_overrides.all();
+      return cdyn::run(run);
+    }
+    if (*solve_command)
+    {
+      solve.overrides = solve_overrides.all();
+      return cdyn::solve(solve);
+    }
+    if (*check_command)
+    {
+      check.overrides = check_overrides.all();
+      return cdyn::check(check);
+    }
+    return cdyn::examples(examples);
+  }
+  catch (const CLI::ParseError & error)
+  {
+    return app.exit(error) == 0 ? cdyn::kSuccess : cdyn::kBadInput;
+  }
+  catch (const std::invalid_argument & error)
+  {
+    std::cerr << "cdyn: " << error.what() << "\n";
+    return cdyn::kBadInput;
+  }
+  catch (const std::exception & error)
+  {
+    std::cerr << "cdyn: " << error.what() << "\n";
+    return cdyn::kNotCompleted;
+  }
+}

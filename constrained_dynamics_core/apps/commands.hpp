@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "constrained_dynamics/scenario.hpp"
+
+/// The commands of `cdyn`. They return exit codes and throw std::invalid_argument for bad input.
+namespace cdyn
+{
+
+constexpr int kSuccess = 0;
+constexpr int kBadInput = 2;
+constexpr int kNotCompleted = 3;
+
+/// What all commands that read a scenario have in common.
+struct ScenarioArguments
+{
+  std::string scenario;                ///< a file, or the id of an example
+  std::vector<std::string> overrides;  ///< of --set, and of --until and the like
+  std::string json;                    ///< file, "-" or empty
+};
+
+struct RunArguments : ScenarioArguments
+{
+  std::string csv;
+  bool quiet = false;
+};
+
+struct SolveArguments : ScenarioArguments
+{
+  bool raw_state = false;
+};
+
+struct ExamplesArguments
+{
+  std::string name;
+  bool show = false;
+};
+
+int run(const RunArguments & arguments);
+int solve(const SolveArguments & arguments);
+int check(const ScenarioArguments & arguments);
+int examples(const ExamplesArguments & arguments);
+
+/// The file that an argument names: an existing file, else an example.
+/// @throw std::invalid_argument if it is neither.
+std::string find_scenario(const std::string & argument);
+
+}  // namespace cdyn

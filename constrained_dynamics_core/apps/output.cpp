@@ -1,0 +1,261 @@
+#include "output.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+#include <unistd.h>
+
+namespace cdyn
+{
+
+namespace cd = constrained_dynamics;
+
+std::string format(double value, int digits)
+{
+  char buffer[40];
+  std::snprintf(buffer, sizeof(buffer), "%.*g", digits, value);
+  return buffer;
+}
+
+void write_out(const std::string & text)
+{
+  std::size_t done = 0;
+  while (done < text.size())
+  {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data() + done, text.size() - done);
+    if (written > 0)
+    {
+      done += static_cast<std::size_t>(written);
+    }
+    else if (written < 0 && errno == EPIPE)
+    {
+      return;
+    }
+    else if (written < 0 && errno != EINTR && errno != EAGAIN)
+    {
+      throw std::runtime_error(
+        std::string("the standard output cannot be written: ") + std::strerror(errno));
+    }
+  }
+}
+
+OutputFile::OutputFile(
+  const std::string & path, const std::string & option, const std::string & forbidden)
+: path_(path)
+{
+  if (path.empty() || path == "-")
+  {
+    return;
+  }
+  std::error_code error;
+  if (std::filesystem::equivalent(path, forbidden, error))
+  {
+    throw std::invalid_argument(option + " " + path + ": would overwrite the scenario itself");
+  }
+  errno = 0;
+  file_.open(path, std::ios::binary | std::ios::trunc);
+  if (!file_)
+  {
+    throw std::invalid_argument(
+      option + " " + path + ": cannot be written" +
+      (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()));
+  }
+}
+
+void OutputFile::write(const std::string & text)
+{
+  if (path_ == "-")
+  {
+    write_out(text);
+  }
+  else if (file_.is_open())
+  {
+    file_ << text;
+  }
+}
+
+void OutputFile::close()
+{
+  if (!file_.is_open())
+  {
+    return;
+  }
+  file_.close();
+  if (file_.fail())
+  {
+    throw std::runtime_error(path_ + ": not everything could be written");
+  }
+}
+
+std::string wrench_name(const cd::ConstraintSet & set, int constraint, int pair)
+{
+  const cd::Constraint & one = set[constraint];
+  return one.wrench_bodies().size() > 1 ? one.name() + "[" + std::to_string(pair) + "]"
+                                        : one.name();
+}
+
+std::string describe(const cd::ConstraintSet & set, const cd::RankReport::Dependency & dependency)
+{
+  std::string text = set.row_name(dependency.row) + " =";
+  if (dependency.others.empty())
+  {
+    return text + " 0";
+  }
+  for (std::size_t i = 0; i < dependency.others.size(); ++i)
+  {
+    text += (i > 0 ? " + " : " ") + format(dependency.coefficients[i], 4) + "·" +
+            set.row_name(dependency.others[i]);
+  }
+  return text;
+}
+
+void write_dependencies(
+  cd::JsonWriter & json, const cd::ConstraintSet & set, const cd::RankReport & report)
+{
+  json.key("redundant_rows").begin_array();
+  for (const cd::RankReport::Dependency & dependency : report.dependencies)
+  {
+    json.value(set.row_name(dependency.row));
+  }
+  json.end_array();
+  json.key("dependencies").begin_array();
+  for (const cd::RankReport::Dependency & dependency : report.dependencies)
+  {
+    json.begin_object().entry("row", set.row_name(dependency.row)).key("terms").begin_object();
+    for (std::size_t i = 0; i < dependency.others.size(); ++i)
+    {
+      json.entry(set.row_name(dependency.others[i]), dependency.coefficients[i]);
+    }
+    json.end_object().end_object();
+  }
+  json.end_array();
+}
+
+namespace
+{
+
+void write_wrenches(cd::JsonWriter & json, const cd::ConstraintSet & set, const cd::Workspace & workspace)
+{
+  json.key("wrenches").begin_array();
+  for (int i = 0; i < set.size(); ++i)
+  {
+    const std::vector<cd::WrenchBodies> & pairs = set[i].wrench_bodies();
+    for (std::size_t k = 0; k < pairs.size(); ++k)
+    {
+      const cd::WrenchPair & wrench =
+        workspace.solution().wrenches[static_cast<std::size_t>(set.wrench_offset(i)) + k];
+      json.begin_object()
+        .entry("constraint", set[i].name())
+        .entry("body_a", pairs[k].body_a)
+        .entry("frame_a", pairs[k].frame_a)
+        .entry("body_b", pairs[k].body_b)
+        .entry("frame_b", pairs[k].frame_b)
+        .entry("point", wrench.on_a.point);
+      json.key("on_a").begin_object();
+      json.entry("force", wrench.on_a.force).entry("torque", wrench.on_a.torque).end_object();
+      json.key("on_b").begin_object();
+      json.entry("force", wrench.on_b.force).entry("torque", wrench.on_b.torque).end_object();
+      json.end_object();
+    }
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+void write_state(cd::JsonWriter & json, const cd::Scenario & scenario, const SolvedState & solved)
+{
+  const cd::System & system = scenario.system();
+  const cd::ConstraintSet & set = scenario.dynamics()->constraints();
+  const cd::Workspace & workspace = solved.workspace;
+  const cd::Solution & solution = workspace.solution();
+  const bool has_output = cd::has_output(solved.status);
+  std::vector<std::string> rows;
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    rows.push_back(set.row_name(row));
+  }
+
+  json.entry("status", cd::to_string(solved.status)).entry("time", solved.state.time);
+  json.entry("q", system.coordinate_names(), solved.state.q);
+  json.entry("u", system.speed_names(), solved.state.u);
+  if (has_output)
+  {
+    json.entry("rates", system.coordinate_names(), workspace.terms().rates);
+    json.entry("udot", system.speed_names(), solution.acceleration);
+    json.entry("inputs", system.input_names(), solved.inputs);
+    json.entry("multipliers", rows, solution.multipliers);
+    json.key("residuals").begin_object();
+    for (int row = 0; row < set.row_count(); ++row)
+    {
+      json.key(set.row_name(row))
+        .begin_object()
+        .entry("level", cd::to_string(set.row(row).level))
+        .entry("position", workspace.rows().position(row))
+        .entry("velocity", workspace.rows().velocity(row))
+        .entry("active", workspace.is_active(set.constraint_of_row(row)))
+        .end_object();
+    }
+    json.end_object();
+    json.entry("constraint_force", system.speed_names(), solution.constraint_force);
+    write_wrenches(json, set, workspace);
+    json.entry("rank", solution.rank);
+  }
+  else
+  {
+    for (const char * key :
+         {"rates", "udot", "inputs", "multipliers", "residuals", "constraint_force", "wrenches",
+          "rank"})
+    {
+      json.null_entry(key);
+    }
+  }
+  if (solved.rank != nullptr)
+  {
+    json.entry("nominal_rank", solved.rank->nominal_rank)
+      .entry("row_count", solved.rank->row_count)
+      .entry("degrees_of_freedom", solved.rank->degrees_of_freedom);
+    write_dependencies(json, set, *solved.rank);
+    json.entry("condition", solved.rank->condition);
+  }
+  else
+  {
+    for (const char * key :
+         {"nominal_rank", "row_count", "degrees_of_freedom", "redundant_rows", "dependencies",
+          "condition"})
+    {
+      json.null_entry(key);
+    }
+  }
+  if (has_output)
+  {
+    const double kinetic = system.kinetic_energy(workspace.system_data());
+    const double potential = system.potential_energy(workspace.system_data());
+    json.entry("inconsistency", solution.inconsistency);
+    json.key("energy")
+      .begin_object()
+      .entry("kinetic", kinetic)
+      .entry("potential", potential)
+      .entry("total", kinetic + potential)
+      .end_object();
+  }
+  else
+  {
+    json.null_entry("inconsistency").null_entry("energy");
+  }
+  Eigen::VectorXd observed = Eigen::VectorXd::Constant(
+    static_cast<Eigen::Index>(scenario.observable_names().size()), std::nan(""));
+  // Observables without a value are written as null.
+  if (
+    !has_output ||
+    scenario.observe(workspace, solved.inputs, observed) != cd::Status::kOk)
+  {
+    observed.setConstant(std::nan(""));
+  }
+  json.entry("observe", scenario.observable_names(), observed);
+}
+
+}  // namespace cdyn

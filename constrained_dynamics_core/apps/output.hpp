@@ -1,0 +1,71 @@
+#pragma once
+
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/dynamics.hpp"
+#include "constrained_dynamics/scenario.hpp"
+#include "constrained_dynamics/status.hpp"
+#include "json_writer.hpp"
+
+namespace cdyn
+{
+
+/// A number for people.
+std::string format(double value, int digits = 6);
+
+/// Writes to the standard output. A reader that went away is no error.
+/// @throw std::runtime_error if writing fails otherwise.
+void write_out(const std::string & text);
+
+/// A file (or "-", the standard output) that is opened before the work starts.
+class OutputFile
+{
+public:
+  /// @param path empty: nothing is written.
+  /// @param option for messages, e.g. "--csv". @param forbidden a file that must not be overwritten.
+  /// @throw std::invalid_argument naming a path that cannot be written.
+  OutputFile(const std::string & path, const std::string & option, const std::string & forbidden);
+
+  bool is_open() const { return !path_.empty(); }
+  void write(const std::string & text);
+  /// @throw std::runtime_error if something could not be written.
+  void close();
+
+private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+/// What was found at one state; the numbers are in the workspace.
+struct SolvedState
+{
+  constrained_dynamics::Status status = constrained_dynamics::Status::kOk;
+  const constrained_dynamics::State & state;
+  const Eigen::VectorXd & inputs;
+  const constrained_dynamics::Workspace & workspace;
+  const constrained_dynamics::RankReport * rank = nullptr;
+};
+
+/// The entries of one state, in an object that is open.
+void write_state(
+  constrained_dynamics::JsonWriter & json, const constrained_dynamics::Scenario & scenario,
+  const SolvedState & solved);
+
+/// `redundant_rows` and `dependencies`.
+void write_dependencies(
+  constrained_dynamics::JsonWriter & json, const constrained_dynamics::ConstraintSet & set,
+  const constrained_dynamics::RankReport & report);
+
+/// "row = 2 · other + …" for people.
+std::string describe(
+  const constrained_dynamics::ConstraintSet & set,
+  const constrained_dynamics::RankReport::Dependency & dependency);
+
+/// Name of a wrench pair: the constraint, with an index where it has several.
+std::string wrench_name(const constrained_dynamics::ConstraintSet & set, int constraint, int pair);
+
+}  // namespace cdyn

@@ -1,0 +1,587 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "commands.hpp"
+#include "constrained_dynamics/simulation.hpp"
+#include "output.hpp"
+
+namespace cdyn
+{
+
+namespace cd = constrained_dynamics;
+
+namespace
+{
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start)
+{
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Smallest, largest and root mean square of a number over the output times.
+struct Range
+{
+  double first = std::nan("");
+  double last = std::nan("");
+  double min = std::numeric_limits<double>::infinity();
+  double max = -std::numeric_limits<double>::infinity();
+  double squares = 0.0;
+  long count = 0;
+
+  void add(double value)
+  {
+    if (!std::isfinite(value))
+    {
+      return;
+    }
+    first = count == 0 ? value : first;
+    last = value;
+    min = std::min(min, value);
+    max = std::max(max, value);
+    squares += value * value;
+    ++count;
+  }
+  double rms() const { return count > 0 ? std::sqrt(squares / static_cast<double>(count)) : 0.0; }
+};
+
+/// Largest size of a residual, and whose it is.
+struct Violation
+{
+  double size = 0.0;
+  int row = -1;
+
+  void add(double value, int of_row)
+  {
+    if (std::abs(value) > size || row < 0)
+    {
+      size = std::abs(value);
+      row = of_row;
+    }
+  }
+};
+
+/// What a run collects.
+class Statistics
+{
+public:
+  explicit Statistics(const cd::Scenario & scenario)
+  : scenario_(scenario),
+    set_(scenario.dynamics()->constraints()),
+    multipliers(static_cast<std::size_t>(set_.row_count())),
+    forces(static_cast<std::size_t>(set_.wrench_count())),
+    torques(static_cast<std::size_t>(set_.wrench_count())),
+    observables(scenario.observable_names().size())
+  {
+  }
+
+  void add(const cd::Simulation & simulation, const Eigen::VectorXd & observed)
+  {
+    const cd::Workspace & workspace = simulation.workspace();
+    const cd::Solution & solution = workspace.solution();
+    for (int row = 0; row < set_.row_count(); ++row)
+    {
+      multipliers[static_cast<std::size_t>(row)].add(solution.multipliers(row));
+      if (!workspace.is_active(set_.constraint_of_row(row)))
+      {
+        continue;
+      }
+      if (set_.row(row).level == cd::RowLevel::kPosition)
+      {
+        position.add(workspace.rows().position(row), row);
+      }
+      if (set_.row(row).level != cd::RowLevel::kAcceleration)
+      {
+        velocity.add(workspace.rows().velocity(row), row);
+      }
+    }
+    for (std::size_t i = 0; i < forces.size(); ++i)
+    {
+      forces[i].add(solution.wrenches[i].on_a.force.norm());
+      torques[i].add(solution.wrenches[i].on_a.torque.norm());
+    }
+    for (std::size_t i = 0; i < observables.size(); ++i)
+    {
+      observables[i].add(observed(static_cast<Eigen::Index>(i)));
+    }
+    energy.add(simulation.kinetic_energy() + simulation.potential_energy());
+    ++outputs;
+  }
+
+  double energy_change() const
+  {
+    return energy.count > 0 ? std::max(energy.max - energy.first, energy.first - energy.min) : 0.0;
+  }
+  std::string row_name(int row) const { return row >= 0 ? set_.row_name(row) : std::string(); }
+
+private:
+  const cd::Scenario & scenario_;
+  const cd::ConstraintSet & set_;
+
+public:
+  std::vector<Range> multipliers;
+  std::vector<Range> forces;
+  std::vector<Range> torques;
+  std::vector<Range> observables;
+  Range energy;
+  Violation position;
+  Violation velocity;
+  long outputs = 0;
+};
+
+// ---- CSV -----------------------------------------------------------------------------------------
+
+std::string csv_name(const std::string & name)
+{
+  if (name.find_first_of(",\"\n\r") == std::string::npos)
+  {
+    return name;
+  }
+  std::string quoted = "\"";
+  for (const char c : name)
+  {
+    quoted += c;
+    if (c == '"')
+    {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
+std::string csv_header(const cd::Scenario & scenario)
+{
+  const cd::System & system = scenario.system();
+  const cd::ConstraintSet & set = scenario.dynamics()->constraints();
+  std::string header = "time";
+  const auto add = [&](const std::string & name) { header += "," + csv_name(name); };
+  const auto add_all = [&](const std::string & prefix, const std::vector<std::string> & names)
+  {
+    for (const std::string & name : names)
+    {
+      add(prefix + name);
+    }
+  };
+  add_all("q.", system.coordinate_names());
+  add_all("u.", system.speed_names());
+  add_all("udot.", system.speed_names());
+  add_all("input.", system.input_names());
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    add("lambda." + set.row_name(row));
+  }
+  for (int i = 0; i < set.size(); ++i)
+  {
+    for (std::size_t k = 0; k < set[i].wrench_bodies().size(); ++k)
+    {
+      const std::string name = wrench_name(set, i, static_cast<int>(k));
+      for (const char * quantity : {"force.", "torque."})
+      {
+        for (const char * axis : {".x", ".y", ".z"})
+        {
+          add(quantity + name + axis);
+        }
+      }
+    }
+  }
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    if (set.row(row).level == cd::RowLevel::kPosition)
+    {
+      add("phi." + set.row_name(row));
+    }
+  }
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    if (set.row(row).level != cd::RowLevel::kAcceleration)
+    {
+      add("psi." + set.row_name(row));
+    }
+  }
+  for (const char * name :
+       {"energy.kinetic", "energy.potential", "energy.total", "rank", "status"})
+  {
+    add(name);
+  }
+  add_all("observe.", scenario.observable_names());
+  return header + "\n";
+}
+
+std::string csv_line(
+  const cd::Scenario & scenario, const cd::Simulation & simulation, cd::Status status,
+  const Eigen::VectorXd & observed)
+{
+  const cd::ConstraintSet & set = scenario.dynamics()->constraints();
+  const cd::Workspace & workspace = simulation.workspace();
+  const cd::Solution & solution = workspace.solution();
+  std::string line = format(simulation.state().time, 17);
+  const auto add = [&](double value) { line += "," + format(value, 17); };
+  const auto add_all = [&](const auto & values)
+  {
+    for (Eigen::Index i = 0; i < values.size(); ++i)
+    {
+      add(values(i));
+    }
+  };
+  add_all(simulation.state().q);
+  add_all(simulation.state().u);
+  add_all(solution.acceleration);
+  add_all(simulation.inputs());
+  add_all(solution.multipliers);
+  for (const cd::WrenchPair & wrench : solution.wrenches)
+  {
+    add_all(wrench.on_a.force);
+    add_all(wrench.on_a.torque);
+  }
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    if (set.row(row).level == cd::RowLevel::kPosition)
+    {
+      add(workspace.rows().position(row));
+    }
+  }
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    if (set.row(row).level != cd::RowLevel::kAcceleration)
+    {
+      add(workspace.rows().velocity(row));
+    }
+  }
+  add(simulation.kinetic_energy());
+  add(simulation.potential_energy());
+  add(simulation.kinetic_energy() + simulation.potential_energy());
+  line += "," + std::to_string(solution.rank) + "," + cd::to_string(status);
+  add_all(observed);
+  return line + "\n";
+}
+
+// ---- progress ------------------------------------------------------------------------------------
+
+/// Says on the standard error how far a run is: often on a terminal, every few seconds elsewhere.
+class Progress
+{
+public:
+  Progress(double begin, double end, bool quiet)
+  : begin_(begin), end_(end), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1)
+  {
+  }
+
+  void show(double time)
+  {
+    const double interval = terminal_ ? 0.3 : 5.0;
+    if (quiet_ || seconds_since(last_) < interval)
+    {
+      return;
+    }
+    last_ = Clock::now();
+    shown_ = true;
+    const double part = end_ > begin_ ? 100.0 * (time - begin_) / (end_ - begin_) : 100.0;
+    std::cerr << (terminal_ ? "\r" : "") << "t = " << format(time, 4) << " s of "
+              << format(end_, 4) << " s (" << static_cast<int>(part) << " %), "
+              << format(seconds_since(start_), 2) << " s" << (terminal_ ? "   " : "\n")
+              << std::flush;
+  }
+
+  void finish() const
+  {
+    if (shown_ && terminal_)
+    {
+      std::cerr << "\r" << std::string(60, ' ') << "\r" << std::flush;
+    }
+  }
+
+private:
+  double begin_;
+  double end_;
+  bool quiet_;
+  bool terminal_;
+  bool shown_ = false;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_ = start_;
+};
+
+// ---- reports -------------------------------------------------------------------------------------
+
+std::string pad(const std::string & text, std::size_t width)
+{
+  // Width in characters, not bytes.
+  const auto count = static_cast<std::size_t>(std::count_if(
+    text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  return text + std::string(count < width ? width - count : 1, ' ');
+}
+
+struct RunReport
+{
+  const cd::Scenario & scenario;
+  const cd::Simulation & simulation;
+  const cd::RankReport & rank;
+  const cd::RunResult & result;
+  const Statistics & statistics;
+  double wall_time;
+};
+
+std::string describe(const RunReport & report)
+{
+  const Statistics & statistics = report.statistics;
+  const cd::ConstraintSet & set = report.scenario.dynamics()->constraints();
+  std::ostringstream text;
+  std::size_t width = 24;
+  const auto row = [&](const std::string & name, const Range & range)
+  {
+    text << "  " << pad(name, width) << pad(format(range.min, 6), 15) << pad(format(range.max, 6), 15)
+         << format(range.rms(), 6) << "\n";
+  };
+  for (int i = 0; i < set.row_count(); ++i)
+  {
+    width = std::max(width, set.row_name(i).size() + 4);
+  }
+  if (set.row_count() > 0)
+  {
+    text << pad("constraint forces", width + 2) << pad("min", 15) << pad("max", 15) << "rms\n";
+  }
+  for (int i = 0; i < set.size(); ++i)
+  {
+    const cd::Constraint & constraint = set[i];
+    const std::string state = report.scenario.is_active(i) ? "" : " (not active)";
+    for (int k = 0; k < constraint.row_count(); ++k)
+    {
+      const int index = set.row_offset(i) + k;
+      row("λ " + set.row_name(index) + state, statistics.multipliers[static_cast<std::size_t>(index)]);
+    }
+    for (std::size_t k = 0; k < constraint.wrench_bodies().size(); ++k)
+    {
+      const std::string name = wrench_name(set, i, static_cast<int>(k));
+      const std::size_t index = static_cast<std::size_t>(set.wrench_offset(i)) + k;
+      row("|force| " + name, statistics.forces[index]);
+      row("|torque| " + name, statistics.torques[index]);
+    }
+  }
+  if (!statistics.observables.empty())
+  {
+    text << pad("observed", width + 2) << pad("min", 15) << pad("max", 15) << "rms\n";
+    for (std::size_t i = 0; i < statistics.observables.size(); ++i)
+    {
+      row(report.scenario.observable_names()[i], statistics.observables[i]);
+    }
+  }
+  if (statistics.position.row >= 0)
+  {
+    text << "largest |φ|       " << format(statistics.position.size, 3) << " ("
+         << statistics.row_name(statistics.position.row) << ")\n";
+  }
+  if (statistics.velocity.row >= 0)
+  {
+    text << "largest |φ̇|, |ψ|  " << format(statistics.velocity.size, 3) << " ("
+         << statistics.row_name(statistics.velocity.row) << ")\n";
+  }
+  text << "energy            " << format(statistics.energy.first, 10) << " J to "
+       << format(statistics.energy.last, 10) << " J, largest change "
+       << format(statistics.energy_change(), 3) << " J\n"
+       << "rank              " << report.rank.nominal_rank << " of " << report.rank.row_count
+       << " rows, " << report.rank.degrees_of_freedom << " degrees of freedom; "
+       << report.result.singular_evaluations << " singular and "
+       << report.result.inconsistent_evaluations << " inconsistent evaluations\n"
+       << "steps             " << report.result.steps << " ("
+       << cd::to_string(report.scenario.run().integration.integrator) << "), "
+       << report.result.evaluations << " evaluations, " << format(report.wall_time, 3) << " s\n";
+  return text.str();
+}
+
+void write_range(cd::JsonWriter & json, const std::string & name, const Range & range, bool ends)
+{
+  json.key(name).begin_object();
+  if (ends)
+  {
+    json.entry("start", range.first).entry("end", range.last);
+  }
+  json.entry("min", range.min).entry("max", range.max).entry("rms", range.rms()).end_object();
+}
+
+void write_violation(
+  cd::JsonWriter & json, const Statistics & statistics, const std::string & name,
+  const Violation & violation)
+{
+  if (violation.row < 0)
+  {
+    json.null_entry(name).null_entry(name + "_row");
+    return;
+  }
+  json.entry(name, violation.size).entry(name + "_row", statistics.row_name(violation.row));
+}
+
+std::string to_json(const RunReport & report, const std::string & initial, cd::Status final_status)
+{
+  const Statistics & statistics = report.statistics;
+  const cd::ConstraintSet & set = report.scenario.dynamics()->constraints();
+  cd::JsonWriter json;
+  json.begin_object()
+    .entry("scenario", report.scenario.name())
+    .entry("formulation", report.scenario.dynamics()->formulation().name())
+    .entry("integrator", cd::to_string(report.scenario.run().integration.integrator))
+    .entry("step", report.scenario.run().integration.step)
+    .entry("status", cd::to_string(report.result.status))
+    .entry("completed", report.result.completed)
+    .entry("time", report.result.time)
+    .entry("steps", report.result.steps)
+    .entry("evaluations", report.result.evaluations)
+    .entry("singular_evaluations", report.result.singular_evaluations)
+    .entry("inconsistent_evaluations", report.result.inconsistent_evaluations)
+    .entry("outputs", statistics.outputs)
+    .entry("wall_time", report.wall_time);
+  json.key("energy")
+    .begin_object()
+    .entry("start", statistics.energy.first)
+    .entry("end", statistics.energy.last)
+    .entry("largest_change", statistics.energy_change())
+    .end_object();
+  json.key("violation").begin_object();
+  write_violation(json, statistics, "position", statistics.position);
+  write_violation(json, statistics, "velocity", statistics.velocity);
+  json.end_object();
+  json.key("multipliers").begin_object();
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    write_range(
+      json, set.row_name(row), statistics.multipliers[static_cast<std::size_t>(row)], false);
+  }
+  json.end_object();
+  json.key("wrenches").begin_object();
+  for (int i = 0; i < set.size(); ++i)
+  {
+    for (std::size_t k = 0; k < set[i].wrench_bodies().size(); ++k)
+    {
+      const std::size_t index = static_cast<std::size_t>(set.wrench_offset(i)) + k;
+      json.key(wrench_name(set, i, static_cast<int>(k))).begin_object();
+      write_range(json, "force", statistics.forces[index], false);
+      write_range(json, "torque", statistics.torques[index], false);
+      json.end_object();
+    }
+  }
+  json.end_object();
+  json.key("observe").begin_object();
+  for (std::size_t i = 0; i < statistics.observables.size(); ++i)
+  {
+    write_range(
+      json, report.scenario.observable_names()[i], statistics.observables[i], true);
+  }
+  json.end_object();
+  // The initial state was written when it was known.
+  json.key("initial").value_as_is(initial);
+  json.key("final").begin_object();
+  write_state(
+    json, report.scenario,
+    {final_status, report.simulation.state(), report.simulation.inputs(),
+     report.simulation.workspace(), &report.rank});
+  json.end_object();
+  json.end_object();
+  return json.text();
+}
+
+std::string describe_state(const cd::System & system, const cd::State & state)
+{
+  std::ostringstream text;
+  text << std::setprecision(17) << "t = " << state.time;
+  for (Eigen::Index i = 0; i < state.q.size(); ++i)
+  {
+    text << ", " << system.coordinate_names()[static_cast<std::size_t>(i)] << " = " << state.q(i);
+  }
+  for (Eigen::Index i = 0; i < state.u.size(); ++i)
+  {
+    text << ", " << system.speed_names()[static_cast<std::size_t>(i)] << " = " << state.u(i);
+  }
+  return text.str();
+}
+
+}  // namespace
+
+int run(const RunArguments & arguments)
+{
+  const std::string path = find_scenario(arguments.scenario);
+  const cd::Scenario scenario = cd::Scenario::load(path, arguments.overrides);
+  if (!arguments.csv.empty() && arguments.csv == arguments.json)
+  {
+    throw std::invalid_argument("--csv and --json name the same file " + arguments.csv);
+  }
+  OutputFile csv(arguments.csv, "--csv", path);
+  OutputFile json(arguments.json, "--json", path);
+  for (const std::string & warning : scenario.warnings())
+  {
+    if (!arguments.quiet)
+    {
+      std::cerr << "cdyn: warning: " << warning << "\n";
+    }
+  }
+
+  const auto start = Clock::now();
+  cd::Simulation simulation(
+    scenario.dynamics(), scenario.run().integration, scenario.make_input_law());
+  scenario.switch_constraints(simulation.workspace());
+  const cd::RankReport rank = simulation.start(scenario.initial());
+  Statistics statistics(scenario);
+  Progress progress(scenario.initial().time, scenario.run().until, arguments.quiet);
+  Eigen::VectorXd observed = Eigen::VectorXd::Zero(
+    static_cast<Eigen::Index>(scenario.observable_names().size()));
+  std::string initial;
+  csv.write(csv_header(scenario));
+  const auto observer = [&](const cd::Simulation & now)
+  {
+    if (scenario.observe(now.workspace(), now.inputs(), observed) != cd::Status::kOk)
+    {
+      observed.setConstant(std::nan(""));
+    }
+    if (initial.empty() && json.is_open())
+    {
+      cd::JsonWriter writer;
+      writer.begin_object();
+      write_state(
+        writer, scenario,
+        {now.last_status(), now.state(), now.inputs(), now.workspace(), &rank});
+      writer.end_object();
+      initial = writer.text();
+    }
+    statistics.add(now, observed);
+    if (csv.is_open())
+    {
+      csv.write(csv_line(scenario, now, now.last_status(), observed));
+    }
+    progress.show(now.state().time);
+    return true;
+  };
+  const cd::RunResult result =
+    simulation.run(scenario.run().until, scenario.run().output_interval, observer);
+  progress.finish();
+  const double wall_time = seconds_since(start);
+
+  const cd::Status final_status = simulation.evaluate();
+  const RunReport report{scenario, simulation, rank, result, statistics, wall_time};
+  if (!arguments.quiet && arguments.json != "-" && arguments.csv != "-")
+  {
+    write_out(describe(report));
+  }
+  if (json.is_open())
+  {
+    json.write(to_json(report, initial, final_status));
+  }
+  csv.close();
+  json.close();
+  if (!result.completed)
+  {
+    std::cerr << "cdyn: " << scenario.name() << ": the run stopped at t = "
+              << format(result.time, 9) << " s: status " << cd::to_string(result.status)
+              << "\ncdyn: last state: " << describe_state(scenario.system(), simulation.state())
+              << "\n";
+    return kNotCompleted;
+  }
+  return kSuccess;
+}
+
+}  // namespace cdyn

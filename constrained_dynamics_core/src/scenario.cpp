@@ -1,0 +1,922 @@
+#include "constrained_dynamics/scenario.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "constrained_dynamics/assembly.hpp"
+#include "constrained_dynamics/constraints/joint_coupling.hpp"
+#include "constrained_dynamics/stabilisation.hpp"
+#include "scenario_reader.hpp"
+#include "scenario_signals.hpp"
+#include "scenario_system.hpp"
+#include "scenario_tree.hpp"
+
+namespace constrained_dynamics
+{
+
+struct Scenario::Impl
+{
+  std::string name;
+  std::string description;
+  std::vector<std::pair<std::string, double>> parameters;
+  std::vector<std::shared_ptr<const Constraint>> constraints;
+  std::vector<bool> active;
+  std::shared_ptr<const Dynamics> dynamics;
+  State initial;
+  RunSettings run;
+  std::vector<std::string> warnings;
+  std::shared_ptr<const SignalProgram> input_signals;  // null: none
+  std::vector<int> wrenches;
+  std::vector<std::string> observable_names;
+  SignalProgram observables;
+};
+
+namespace
+{
+
+std::string format(double value)
+{
+  char buffer[40];
+  std::snprintf(buffer, sizeof(buffer), "%.6g", value);
+  return buffer;
+}
+
+// ---- stabilisation, options, run -----------------------------------------------------------------
+
+Gain read_gain(const ScenarioReader & reader)
+{
+  if (!reader.node().is_list())
+  {
+    return Gain(reader.number());
+  }
+  const std::vector<ScenarioReader> rows = reader.items();
+  const auto size = static_cast<Eigen::Index>(rows.size());
+  Eigen::MatrixXd matrix(size, size);
+  for (Eigen::Index i = 0; i < size; ++i)
+  {
+    const ScenarioReader & row = rows[static_cast<std::size_t>(i)];
+    if (!row.node().is_list() || row.node().children.size() != rows.size())
+    {
+      row.fail("allowed: a list of " + std::to_string(rows.size()) + " numbers, a square matrix");
+    }
+    const std::vector<ScenarioReader> numbers = row.items();
+    for (Eigen::Index j = 0; j < size; ++j)
+    {
+      matrix(i, j) = numbers[static_cast<std::size_t>(j)].number();
+    }
+  }
+  if (size == 0)
+  {
+    reader.fail("allowed: a number or a square matrix");
+  }
+  return Gain(matrix);
+}
+
+Stabilisation read_stabilisation(const ScenarioReader & reader, double step)
+{
+  const std::vector<std::string> gains = {"velocity_gain", "position_gain", "nonholonomic_gain"};
+  reader.allow_keys(
+    {"kind", "velocity_gain", "position_gain", "nonholonomic_gain", "follow_step"});
+  const auto kind = reader.find("kind");
+  const std::string word = kind ? kind->choice({"projection", "baumgarte", "none"}) : "projection";
+  if (word != "baumgarte")
+  {
+    for (const auto & [key, value] : reader.entries())
+    {
+      if (key != "kind")
+      {
+        value.fail("allowed with kind: baumgarte only");
+      }
+    }
+    return word == "none" ? Stabilisation::none() : Stabilisation::projection();
+  }
+  const bool has_gains = std::any_of(
+    gains.begin(), gains.end(), [&](const std::string & key) { return reader.has(key); });
+  const auto follow_step = reader.find("follow_step");
+  if (has_gains == follow_step.has_value())
+  {
+    reader.fail_here(
+      "allowed: either gains (velocity_gain, position_gain, nonholonomic_gain) or follow_step");
+  }
+  const auto gain = [&](const std::string & key)
+  { return reader.has(key) ? read_gain(reader.at(key)) : Gain(0.0); };
+  try
+  {
+    return follow_step ? Stabilisation::baumgarte_for_step(step, follow_step->number())
+                       : Stabilisation::baumgarte(gain(gains[0]), gain(gains[1]), gain(gains[2]));
+  }
+  catch (const ScenarioError &)
+  {
+    throw;
+  }
+  catch (const std::exception & error)
+  {
+    reader.fail_here(error.what());
+  }
+}
+
+DynamicsOptions read_options(const ScenarioReader & reader)
+{
+  reader.allow_keys(
+    {"characteristic_length", "singular_tolerance", "redundancy_tolerance",
+     "consistency_tolerance", "partition_limit"});
+  DynamicsOptions options;
+  const auto fraction = [&](const std::string & key, double & value)
+  {
+    value = reader.positive_or(key, value);
+    if (!(value < 1.0))
+    {
+      reader.at(key).fail("allowed: a number between 0 and 1");
+    }
+  };
+  options.characteristic_length =
+    reader.positive_or("characteristic_length", options.characteristic_length);
+  fraction("singular_tolerance", options.rank.singular_tolerance);
+  fraction("redundancy_tolerance", options.rank.redundancy_tolerance);
+  fraction("consistency_tolerance", options.rank.consistency_tolerance);
+  options.rank.partition_limit =
+    reader.positive_or("partition_limit", options.rank.partition_limit);
+  if (!(options.rank.partition_limit > 1.0))
+  {
+    reader.at("partition_limit").fail("allowed: a number above 1");
+  }
+  return options;
+}
+
+RunSettings read_run(const ScenarioReader & reader, double time)
+{
+  constexpr double kOutputs = 1000.0;
+  constexpr double kMostOutputs = 1e7;
+  reader.allow_keys(
+    {"until", "step", "integrator", "output_interval", "absolute_tolerance",
+     "relative_tolerance", "largest_step"});
+  RunSettings run;
+  run.until = reader.number_or("until", time + 10.0);
+  if (!(run.until >= time))
+  {
+    reader.at("until").fail("allowed: not before initial.time, which is " + format(time));
+  }
+  SimulationOptions & options = run.integration;
+  options.step = reader.positive_or("step", options.step);
+  options.absolute_tolerance = reader.positive_or("absolute_tolerance", options.absolute_tolerance);
+  options.relative_tolerance = reader.positive_or("relative_tolerance", options.relative_tolerance);
+  options.largest_step = reader.positive_or("largest_step", options.largest_step);
+  if (const auto integrator = reader.find("integrator"))
+  {
+    const std::array<Integrator, 3> all = {
+      Integrator::kRk4, Integrator::kKuttaMerson, Integrator::kDopri5};
+    std::vector<std::string> names;
+    for (const Integrator one : all)
+    {
+      names.emplace_back(to_string(one));
+    }
+    const std::string name = integrator->choice(names);
+    options.integrator =
+      all[static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin())];
+  }
+  const double length = run.until - time;
+  const bool adaptive = options.integrator == Integrator::kDopri5;
+  // A thousandth of the run, on the grid of steps; rounding must not add a step.
+  const double interval =
+    adaptive ? length / kOutputs
+             : options.step * std::max(1.0, std::ceil(length / options.step / kOutputs - 1e-9));
+  run.output_interval =
+    reader.positive_or("output_interval", interval > 0.0 ? interval : options.step);
+  if (!(length / run.output_interval <= kMostOutputs))
+  {
+    reader.fail_here(
+      "the output interval " + format(run.output_interval) + " s gives more than " +
+      format(kMostOutputs) + " outputs until " + format(run.until) + " s; allowed: fewer");
+  }
+  return run;
+}
+
+// ---- initial state -------------------------------------------------------------------------------
+
+/// Names of the coordinates or speeds of a joint of several degrees of freedom.
+std::vector<int> find_group(
+  const std::vector<std::string> & names, const std::string & joint,
+  const std::vector<std::vector<std::string>> & suffixes)
+{
+  for (const std::vector<std::string> & group : suffixes)
+  {
+    std::vector<int> indices;
+    for (const std::string & suffix : group)
+    {
+      const auto found = std::find(names.begin(), names.end(), joint + "_" + suffix);
+      if (found != names.end())
+      {
+        indices.push_back(static_cast<int>(found - names.begin()));
+      }
+    }
+    if (indices.size() == group.size())
+    {
+      return indices;
+    }
+  }
+  return {};
+}
+
+std::vector<int> find_coordinates(const System & system, const std::string & name)
+{
+  const std::vector<std::string> & names = system.coordinate_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end())
+  {
+    return {static_cast<int>(found - names.begin())};
+  }
+  return find_group(
+    names, name,
+    {{"x", "y", "z", "qx", "qy", "qz", "qw"}, {"x", "y", "theta"}, {"qx", "qy", "qz", "qw"}});
+}
+
+std::vector<int> find_speeds(const System & system, const std::string & name, bool joints)
+{
+  const std::vector<std::string> & names = system.speed_names();
+  for (const std::string & candidate : {name, "d" + name})
+  {
+    const auto found = std::find(names.begin(), names.end(), candidate);
+    if (found != names.end() && (joints || candidate == name))
+    {
+      return {static_cast<int>(found - names.begin())};
+    }
+  }
+  return find_group(
+    names, name, {{"vx", "vy", "vz", "wx", "wy", "wz"}, {"vx", "vy", "wz"}, {"wx", "wy", "wz"}});
+}
+
+/// Reads the section `initial` and assembles.
+class InitialState
+{
+public:
+  InitialState(
+    const ScenarioReader & reader, const ScenarioSystem & system, const Dynamics & dynamics,
+    Workspace & workspace)
+  : reader_(reader), scene_(system), system_(*system.system), dynamics_(dynamics),
+    workspace_(workspace)
+  {
+    state_.q = system_.neutral_coordinates();
+    state_.u.setZero(system_.speed_count());
+    q_given_.assign(static_cast<std::size_t>(system_.coordinate_count()), false);
+    u_given_.assign(static_cast<std::size_t>(system_.speed_count()), false);
+  }
+
+  State read(bool assemble)
+  {
+    state_.time = reader_.number_or("time", 0.0);
+    tolerance_ = reader_.positive_or("tolerance", 1e-9);
+    if (const auto q = reader_.find("q"))
+    {
+      read_values(
+        *q, system_.coordinate_names(), state_.q, q_given_,
+        [&](const std::string & name) { return find_coordinates(system_, name); });
+    }
+    check_quaternions();
+    if (const auto u = reader_.find("u"))
+    {
+      if (reader_.has("rates"))
+      {
+        u->fail_here("allowed: either u or rates");
+      }
+      read_values(
+        *u, system_.speed_names(), state_.u, u_given_,
+        [&](const std::string & name) { return find_speeds(system_, name, true); });
+    }
+    q_held_ = q_given_;
+    u_held_ = u_given_;
+    read_solve();
+    if (assemble)
+    {
+      settle(true);
+    }
+    read_rates();
+    if (assemble)
+    {
+      settle(false);
+    }
+    return state_;
+  }
+
+private:
+  template <class Find>
+  void read_values(
+    const ScenarioReader & map, const std::vector<std::string> & names, Eigen::VectorXd & values,
+    std::vector<bool> & given, const Find & find)
+  {
+    for (const auto & [name, value] : map.entries())
+    {
+      const std::vector<int> indices = find(name);
+      if (indices.empty())
+      {
+        value.fail_here("no such name" + suggest(name, names));
+      }
+      const bool is_list = value.node().is_list();
+      if ((indices.size() > 1 || is_list) && (!is_list || value.items().size() != indices.size()))
+      {
+        value.fail("allowed: " + (indices.size() > 1 ? "a list of " + std::to_string(indices.size())
+                                                       + " numbers"
+                                                     : std::string("a number")));
+      }
+      for (std::size_t k = 0; k < indices.size(); ++k)
+      {
+        const auto index = static_cast<std::size_t>(indices[k]);
+        if (given[index])
+        {
+          value.fail_here("'" + names[index] + "' is given twice");
+        }
+        given[index] = true;
+        values(indices[k]) = is_list ? value.items()[k].number() : value.number();
+      }
+    }
+  }
+
+  void check_quaternions() const
+  {
+    if (scene_.robot == nullptr)
+    {
+      return;
+    }
+    const std::string last = "_qw";
+    for (const std::string & name : system_.coordinate_names())
+    {
+      if (
+        name.size() <= last.size() ||
+        name.compare(name.size() - last.size(), last.size(), last) != 0)
+      {
+        continue;
+      }
+      const std::string joint = name.substr(0, name.size() - last.size());
+      const std::vector<int> parts =
+        find_group(system_.coordinate_names(), joint, {{"qx", "qy", "qz", "qw"}});
+      int count = 0;
+      double square = 0.0;
+      for (const int part : parts)
+      {
+        count += q_given_[static_cast<std::size_t>(part)] ? 1 : 0;
+        square += state_.q(part) * state_.q(part);
+      }
+      if (count != 0 && count != static_cast<int>(parts.size()))
+      {
+        reader_.at("q").fail_here(
+          "the quaternion of '" + joint + "' is incomplete; allowed: all four of " + joint +
+          "_qx, _qy, _qz, _qw or none");
+      }
+      if (!parts.empty() && !(square > 1e-6))
+      {
+        reader_.at("q").fail_here("the quaternion of '" + joint + "' has length 0");
+      }
+    }
+  }
+
+  void read_solve()
+  {
+    const auto solve = reader_.find("solve");
+    if (!solve)
+    {
+      return;
+    }
+    if (!solve->node().is_list())
+    {
+      if (!solve->node().is_scalar() ||
+          (solve->node().text != "all" && solve->node().text != "none"))
+      {
+        solve->fail("allowed: a list of coordinates, speeds or joints, all, none");
+      }
+      holds_all_ = solve->node().text == "none";
+      frees_all_ = !holds_all_;
+      q_held_.assign(q_held_.size(), holds_all_);
+      u_held_.assign(u_held_.size(), holds_all_);
+      return;
+    }
+    for (const ScenarioReader & item : solve->items())
+    {
+      const std::string name = item.name();
+      const std::vector<int> coordinates = find_coordinates(system_, name);
+      const std::vector<int> speeds = find_speeds(system_, name, scene_.robot != nullptr);
+      if (coordinates.empty() && speeds.empty())
+      {
+        std::vector<std::string> names = system_.coordinate_names();
+        names.insert(names.end(), system_.speed_names().begin(), system_.speed_names().end());
+        item.fail("no such coordinate, speed or joint" + suggest(name, names));
+      }
+      for (const int i : coordinates)
+      {
+        q_held_[static_cast<std::size_t>(i)] = false;
+      }
+      for (const int i : speeds)
+      {
+        u_held_[static_cast<std::size_t>(i)] = false;
+        u_freed_.insert(i);
+      }
+    }
+  }
+
+  /// Speeds from rates: u = W q̇ + w0. W comes column by column, since u is affine in the rates.
+  void read_rates()
+  {
+    const auto rates = reader_.find("rates");
+    if (!rates)
+    {
+      return;
+    }
+    if (scene_.textbook == nullptr)
+    {
+      rates->fail_here("allowed for textbook systems; robots have u");
+    }
+    const Eigen::Index nq = system_.coordinate_count();
+    const Eigen::Index n = system_.speed_count();
+    Eigen::VectorXd values = Eigen::VectorXd::Zero(nq);
+    std::vector<bool> given(static_cast<std::size_t>(nq), false);
+    read_values(
+      *rates, system_.coordinate_names(), values, given,
+      [&](const std::string & name) { return find_coordinates(system_, name); });
+    const auto speeds = [&](const Eigen::VectorXd & qdot)
+    {
+      Eigen::VectorXd u = Eigen::VectorXd::Zero(n);
+      const Status status =
+        scene_.textbook->speeds_from_rates(state_.time, state_.q, qdot, u);
+      if (status != Status::kOk)
+      {
+        rates->fail_here(
+          std::string("the speeds cannot be computed here: status ") + to_string(status));
+      }
+      return u;
+    };
+    state_.u = speeds(values);
+    const Eigen::VectorXd at_rest = speeds(Eigen::VectorXd::Zero(nq));
+    Eigen::VectorXi is_open = Eigen::VectorXi::Zero(n);  // depends on a rate that is not given
+    for (Eigen::Index k = 0; k < nq; ++k)
+    {
+      if (!given[static_cast<std::size_t>(k)])
+      {
+        const Eigen::VectorXd column = speeds(Eigen::VectorXd::Unit(nq, k)) - at_rest;
+        for (Eigen::Index i = 0; i < n; ++i)
+        {
+          is_open(i) += std::abs(column(i)) > 1e-14 * column.cwiseAbs().maxCoeff() ? 1 : 0;
+        }
+      }
+    }
+    for (Eigen::Index i = 0; i < n; ++i)
+    {
+      const bool freed = frees_all_ || u_freed_.count(static_cast<int>(i)) > 0;
+      u_held_[static_cast<std::size_t>(i)] = holds_all_ || (!freed && is_open(i) == 0);
+    }
+  }
+
+  void settle(bool position)
+  {
+    AssemblyResult result;
+    try
+    {
+      result = position ? assemble_position(
+                            dynamics_, state_.time, state_.q, q_held_, workspace_)
+                        : assemble_velocity(
+                            dynamics_, state_.time, state_.q, state_.u, u_held_, workspace_);
+    }
+    catch (const std::exception & error)
+    {
+      reader_.fail_here(error.what());
+    }
+    if (!(result.residual <= tolerance_))
+    {
+      const std::vector<bool> & held = position ? q_held_ : u_held_;
+      const std::vector<std::string> & names =
+        position ? system_.coordinate_names() : system_.speed_names();
+      std::string free;
+      for (std::size_t i = 0; i < held.size(); ++i)
+      {
+        if (!held[i])
+        {
+          free += (free.empty() ? "" : ", ") + names[i];
+        }
+      }
+      reader_.fail_here(
+        std::string("the initial ") + (position ? "coordinates" : "speeds") +
+        " violate the constraints: row " + result.worst_row + " has the residual " +
+        format(result.residual) + "; allowed: at most " + format(tolerance_) +
+        (free.empty() ? "; nothing was free to change (see 'solve')" : "; free to change: " + free));
+    }
+  }
+
+  const ScenarioReader reader_;
+  const ScenarioSystem & scene_;
+  const System & system_;
+  const Dynamics & dynamics_;
+  Workspace & workspace_;
+  State state_;
+  double tolerance_ = 1e-9;
+  std::vector<bool> q_given_;
+  std::vector<bool> u_given_;
+  std::vector<bool> q_held_;
+  std::vector<bool> u_held_;
+  std::set<int> u_freed_;
+  bool holds_all_ = false;
+  bool frees_all_ = false;
+};
+
+// ---- signals -------------------------------------------------------------------------------------
+
+/// The names for signals, with the definitions.
+void add_definitions(const ScenarioReader & root, SignalNames & names)
+{
+  const auto add = [&](const ScenarioReader & map)
+  {
+    for (const auto & [name, formula] : map.entries())
+    {
+      try
+      {
+        names.add_definition(name, formula.formula());
+      }
+      catch (const ScenarioError &)
+      {
+        throw;
+      }
+      catch (const std::exception & error)
+      {
+        formula.fail(std::string("allowed: a formula; ") + error.what());
+      }
+    }
+  };
+  if (const auto map = root.find("definitions"))
+  {
+    add(*map);
+  }
+  if (const auto map = root.at("system").find("definitions"))
+  {
+    add(*map);
+  }
+}
+
+void check_formula(
+  const SignalNames & names, const ScenarioReader & reader, const std::string & formula)
+{
+  try
+  {
+    names.check(formula);
+  }
+  catch (const std::exception & error)
+  {
+    reader.fail(std::string("allowed: a formula; ") + error.what());
+  }
+}
+
+/// Couplings for the mimic joints of the descriptions.
+void add_mimics(
+  const RigidBodySystem & robot, std::vector<std::shared_ptr<const Constraint>> & constraints,
+  std::vector<bool> & active, std::vector<std::string> & warnings)
+{
+  const std::vector<std::string> & names = robot.coordinate_names();
+  const auto exists = [&](const std::string & name)
+  { return std::find(names.begin(), names.end(), name) != names.end(); };
+  for (const RigidBodySystem::Mimic & mimic : robot.mimics())
+  {
+    const std::string name = mimic.joint + "_mimic";
+    const bool is_taken = std::any_of(
+      constraints.begin(), constraints.end(),
+      [&](const auto & constraint) { return constraint->name() == name; });
+    if (is_taken || !exists(mimic.joint))
+    {
+      continue;
+    }
+    if (!exists(mimic.source))
+    {
+      warnings.push_back(
+        "joint '" + mimic.joint + "' mimics '" + mimic.source + "', which does not move; ignored");
+      continue;
+    }
+    std::vector<CouplingTerm> terms = {{mimic.joint, 1.0}};
+    if (mimic.multiplier != 0.0)
+    {
+      terms.push_back({mimic.source, -mimic.multiplier});
+    }
+    constraints.push_back(
+      std::make_shared<const JointCoupling>(name, robot, terms, mimic.offset));
+    active.push_back(true);
+  }
+}
+
+}  // namespace
+
+// ---- scenario ------------------------------------------------------------------------------------
+
+namespace
+{
+
+std::string read_text(const std::string & path)
+{
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status))
+  {
+    throw std::invalid_argument(path + ": no such file");
+  }
+  if (fs::is_directory(status))
+  {
+    throw std::invalid_argument(path + ": a folder; allowed: a file");
+  }
+  if (!fs::is_regular_file(status))
+  {
+    throw std::invalid_argument(path + ": not a regular file");
+  }
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (error || size > kMaxScenarioSize)
+  {
+    throw std::invalid_argument(
+      path + ": allowed: at most " + std::to_string(kMaxScenarioSize) + " bytes");
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || file.bad() || (text.str().empty() && size > 0))
+  {
+    if (size > 0)
+    {
+      throw std::invalid_argument(path + ": the file cannot be read");
+    }
+  }
+  return text.str();
+}
+
+/// Builds everything from a text.
+class ScenarioBuilder
+{
+public:
+  template <class Impl>
+  static void build(
+    const std::string & text, const std::string & source, const std::filesystem::path & folder,
+    const std::vector<std::string> & overrides, const ScenarioLoadOptions & options, Impl & out)
+  {
+    ScenarioNode raw = parse_scenario(text, source);
+    for (const std::string & assignment : overrides)
+    {
+      apply_override(raw, assignment);
+    }
+    ScenarioScope scope;
+    scope.source = source;
+    scope.folder = folder;
+    const ScenarioReader unexpanded(raw, "", scope);
+    unexpanded.allow_keys(scenario_keys());
+    read_names(unexpanded, scope);
+    const ScenarioNode expanded = expand_scenario(raw, scope);
+    const ScenarioReader root(expanded, "", scope);
+    if (const auto servo = root.find("servo"))
+    {
+      servo->fail_here("servo-constraints are not available yet");
+    }
+    out.name = root.string_or("name", std::filesystem::path(source).stem().string());
+    out.description = root.string_or("description", "");
+    out.parameters = scope.names.parameters;
+    if (const auto formulation = root.find("formulation"))
+    {
+      formulation->choice({"auto", "kane_nonminimal"});
+    }
+
+    // Sections that are absent read like empty ones.
+    ScenarioNode nothing;
+    nothing.kind = ScenarioNode::Kind::kMap;
+    nothing.line = expanded.line;
+    const auto section = [&](const std::string & key)
+    {
+      const auto found = root.find(key);
+      return found ? *found : ScenarioReader(nothing, key, scope);
+    };
+    const ScenarioReader initial = section("initial");
+    initial.allow_keys({"time", "q", "u", "rates", "solve", "tolerance"});
+    out.run = read_run(section("run"), initial.number_or("time", 0.0));
+    DynamicsOptions dynamics_options = read_options(section("options"));
+    dynamics_options.stabilisation =
+      read_stabilisation(section("stabilisation"), out.run.integration.step);
+
+    const ScenarioSystem system = build_system(root.at("system"), initial);
+    if (system.robot != nullptr)
+    {
+      out.warnings = system.robot->warnings();
+    }
+    build_rows(root, system, dynamics_options, out);
+    build_signals(root, system, out);
+
+    Workspace workspace(*out.dynamics);
+    for (std::size_t i = 0; i < out.active.size(); ++i)
+    {
+      workspace.set_active(static_cast<int>(i), out.active[i]);
+    }
+    out.initial =
+      InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
+  }
+
+private:
+  template <class Impl>
+  static void build_rows(
+    const ScenarioReader & root, const ScenarioSystem & system, const DynamicsOptions & options,
+    Impl & out)
+  {
+    if (const auto constraints = root.find("constraints"))
+    {
+      out.constraints = build_constraints(*constraints, *system.system, out.active);
+    }
+    try
+    {
+      if (system.robot != nullptr)
+      {
+        add_mimics(*system.robot, out.constraints, out.active, out.warnings);
+      }
+      out.dynamics = std::make_shared<const Dynamics>(
+        ConstraintSet(system.system, out.constraints), options);
+    }
+    catch (const std::exception & error)
+    {
+      root.fail_here(error.what());
+    }
+  }
+
+  template <class Impl>
+  static void build_signals(
+    const ScenarioReader & root, const ScenarioSystem & system, Impl & out)
+  {
+    const ConstraintSet & set = out.dynamics->constraints();
+    const FormulaNames & names = root.scope().names;
+    try
+    {
+      static_cast<void>(SignalNames(set, names, false));
+    }
+    catch (const std::exception & error)
+    {
+      root.fail_here(std::string("parameters: ") + error.what());
+    }
+    SignalNames of_state(set, names, false);
+    SignalNames of_solution(set, names, true);
+    add_definitions(root, of_state);
+    add_definitions(root, of_solution);
+
+    const std::vector<std::string> & input_names = system.system->input_names();
+    std::vector<std::string> formulas(input_names.size(), "0");
+    const auto inputs = root.find("inputs");
+    if (inputs)
+    {
+      for (const auto & [name, formula] : inputs->entries())
+      {
+        const auto found = std::find(input_names.begin(), input_names.end(), name);
+        if (found == input_names.end())
+        {
+          formula.fail_here("no such input" + suggest(name, input_names));
+        }
+        check_formula(of_state, formula, formula.formula());
+        formulas[static_cast<std::size_t>(found - input_names.begin())] = formula.formula();
+      }
+    }
+    for (std::size_t i = 0; i < system.wrenches.size(); ++i)
+    {
+      for (const std::string & formula : system.wrenches[i].formulas)
+      {
+        try
+        {
+          of_state.check(formula);
+        }
+        catch (const std::exception & error)
+        {
+          system.wrenches[i].reader.fail_here(formula + ": allowed: a formula; " + error.what());
+        }
+        formulas.push_back(formula);
+      }
+      out.wrenches.push_back(static_cast<int>(i));
+    }
+    std::vector<std::string> observed;
+    if (const auto observe = root.find("observe"))
+    {
+      for (const auto & [name, formula] : observe->entries())
+      {
+        check_formula(of_solution, formula, formula.formula());
+        out.observable_names.push_back(name);
+        observed.push_back(formula.formula());
+      }
+    }
+    try
+    {
+      if (inputs || !system.wrenches.empty())
+      {
+        out.input_signals = std::make_shared<const SignalProgram>(of_state.compile(formulas));
+      }
+      out.observables = of_solution.compile(observed);
+    }
+    catch (const std::exception & error)
+    {
+      root.fail_here(error.what());
+    }
+  }
+};
+
+}  // namespace
+
+Scenario::Scenario(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Scenario::Scenario(const Scenario &) = default;
+Scenario & Scenario::operator=(const Scenario &) = default;
+Scenario::Scenario(Scenario &&) noexcept = default;
+Scenario & Scenario::operator=(Scenario &&) noexcept = default;
+Scenario::~Scenario() = default;
+
+Scenario Scenario::load(
+  const std::string & path, const std::vector<std::string> & overrides,
+  const ScenarioLoadOptions & options)
+{
+  auto impl = std::make_shared<Impl>();
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  ScenarioBuilder::build(
+    read_text(path), path, folder.empty() ? std::filesystem::path(".") : folder, overrides, options,
+    *impl);
+  return Scenario(std::move(impl));
+}
+
+Scenario Scenario::from_text(
+  const std::string & text, const std::vector<std::string> & overrides, const std::string & folder,
+  const ScenarioLoadOptions & options)
+{
+  auto impl = std::make_shared<Impl>();
+  ScenarioBuilder::build(text, "scenario", folder, overrides, options, *impl);
+  return Scenario(std::move(impl));
+}
+
+const std::string & Scenario::name() const { return impl_->name; }
+const std::string & Scenario::description() const { return impl_->description; }
+const std::vector<std::pair<std::string, double>> & Scenario::parameters() const
+{
+  return impl_->parameters;
+}
+const std::shared_ptr<const Dynamics> & Scenario::dynamics() const { return impl_->dynamics; }
+const System & Scenario::system() const { return impl_->dynamics->system(); }
+const State & Scenario::initial() const { return impl_->initial; }
+const RunSettings & Scenario::run() const { return impl_->run; }
+const std::vector<std::string> & Scenario::warnings() const { return impl_->warnings; }
+const std::vector<std::string> & Scenario::observable_names() const
+{
+  return impl_->observable_names;
+}
+
+bool Scenario::is_active(int constraint) const
+{
+  return impl_->active.at(static_cast<std::size_t>(constraint));
+}
+
+void Scenario::switch_constraints(Workspace & workspace) const
+{
+  for (std::size_t i = 0; i < impl_->active.size(); ++i)
+  {
+    workspace.set_active(static_cast<int>(i), impl_->active[i]);
+  }
+}
+
+ConstraintSet Scenario::active_constraints() const
+{
+  std::vector<std::shared_ptr<const Constraint>> constraints;
+  for (std::size_t i = 0; i < impl_->active.size(); ++i)
+  {
+    if (impl_->active[i])
+    {
+      constraints.push_back(impl_->constraints[i]);
+    }
+  }
+  return ConstraintSet(impl_->dynamics->constraints().shared_system(), std::move(constraints));
+}
+
+std::shared_ptr<InputLaw> Scenario::make_input_law() const
+{
+  return impl_->input_signals
+           ? std::make_shared<FormulaInputLaw>(impl_->input_signals, impl_->wrenches)
+           : nullptr;
+}
+
+std::unique_ptr<Simulation> Scenario::make_simulation() const
+{
+  auto simulation =
+    std::make_unique<Simulation>(impl_->dynamics, impl_->run.integration, make_input_law());
+  switch_constraints(simulation->workspace());
+  simulation->start(impl_->initial);
+  return simulation;
+}
+
+Status Scenario::observe(
+  const Workspace & workspace, const Eigen::VectorXd & inputs, Eigen::VectorXd & out) const
+{
+  if (impl_->observable_names.empty())
+  {
+    return Status::kOk;
+  }
+  SignalProgram::Scratch scratch = impl_->observables.make_scratch();
+  const Status status = impl_->observables.evaluate(
+    workspace.system_data(), &workspace.solution(), &inputs, scratch);
+  if (status == Status::kOk)
+  {
+    out = scratch.values;
+  }
+  return status;
+}
+
+}  // namespace constrained_dynamics

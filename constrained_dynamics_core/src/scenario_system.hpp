@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "constrained_dynamics/analytic_system.hpp"
+#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/rigid_body_system.hpp"
+#include "scenario_reader.hpp"
+
+namespace constrained_dynamics
+{
+
+/// An external wrench: formulas of its force and torque.
+struct ScenarioWrench
+{
+  ScenarioReader reader;
+  std::array<std::string, 6> formulas;
+};
+
+/// The system of a scenario; one of `robot` and `textbook` is null.
+struct ScenarioSystem
+{
+  std::shared_ptr<const System> system;
+  const RigidBodySystem * robot = nullptr;
+  const AnalyticSystem * textbook = nullptr;
+  std::vector<ScenarioWrench> wrenches;  ///< in the order of their indices
+};
+
+/// Builds the section `system`.
+/// @param initial the section `initial`, whose coordinates tell where a textbook system has values.
+ScenarioSystem build_system(
+  const ScenarioReader & reader, const std::optional<ScenarioReader> & initial);
+
+/// Builds the section `constraints`; `active` gets one flag each.
+std::vector<std::shared_ptr<const Constraint>> build_constraints(
+  const ScenarioReader & reader, const System & system, std::vector<bool> & active);
+
+}  // namespace constrained_dynamics
