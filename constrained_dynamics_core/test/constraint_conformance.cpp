@@ -392,7 +392,9 @@ TEST_P(ConstraintConformance, when_coordinates_move_expect_jacobian_of_phi)
       const Eigen::VectorXd phi_back = evaluation.at(s.time, back, s.u).position;
       for (int row = 0; row < evaluation.constraint().row_count(); ++row)
       {
-        if (evaluation.constraint().rows()[static_cast<std::size_t>(row)].level == RowLevel::kPosition)
+        if (
+          evaluation.constraint().rows()[static_cast<std::size_t>(row)].level ==
+          RowLevel::kPosition)
         {
           EXPECT_NEAR(
             (phi_forth(row) - phi_back(row)) / (2.0 * kStep), rows.jacobian(row, i),

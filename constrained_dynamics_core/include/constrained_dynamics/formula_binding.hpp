@@ -31,8 +31,8 @@ enum class FormulaLevel
   kAcceleration,  ///< accelerations
 };
 
-/// Formulas over the state of a System: finds the variables that the formulas use and supplies their
-/// numbers in real time. Constant after building; may be shared by threads.
+/// Formulas over the state of a System: finds the variables that the formulas use and supplies
+/// their numbers in real time. Constant after building; may be shared by threads.
 ///
 /// | name | variable | level |
 /// |---|---|---|
@@ -45,14 +45,14 @@ enum class FormulaLevel
 /// | `vx(f)`, `vy(f)`, `vz(f)` | velocity of its origin, world axes | velocity |
 /// | `wx(f)`, `wy(f)`, `wz(f)` | angular velocity, world axes | velocity |
 ///
-/// Where two meanings share a name the first of coordinate, speed, rate, acceleration holds. What is
-/// not used costs nothing.
+/// Where two meanings share a name the first of coordinate, speed, rate, acceleration holds. What
+/// is not used costs nothing.
 class CONSTRAINED_DYNAMICS_EXPORT FormulaBinding
 {
 public:
   /// @param owner what the formulas belong to, for messages, e.g. "constraint 'thread'".
-  /// @throw std::invalid_argument naming owner and formula: formulas that cannot be parsed, variables
-  /// above `level`, parameters or definitions whose name is taken.
+  /// @throw std::invalid_argument naming owner and formula: formulas that cannot be parsed,
+  /// variables above `level`, parameters or definitions whose name is taken.
   FormulaBinding(
     const System & system, const FormulaNames & names, FormulaLevel level,
     const std::vector<std::string> & formulas, const std::string & owner);
@@ -83,8 +83,8 @@ public:
   [[nodiscard]] Status evaluate(
     const SystemData & data, double * scratch, double * out) const noexcept CD_NONBLOCKING;
 
-  /// Values and derivatives along the motion at u̇ = 0. Returns a pointer to output_count() elements
-  /// inside `scratch`; null if one is not finite.
+  /// Values and derivatives along the motion at u̇ = 0. Returns a pointer to output_count()
+  /// elements inside `scratch`; null if one is not finite.
   const Dual * evaluate_rates(const SystemData & data, double * scratch) const noexcept
     CD_NONBLOCKING;
 

@@ -17,7 +17,8 @@ namespace
 // 1 + cos(angle) of two axes at which the direction of their misalignment is lost in rounding.
 constexpr double kOppositeAxes = 1e-12;
 
-std::vector<RowDescription> describe(const std::string & name, const std::vector<std::string> & rows)
+std::vector<RowDescription> describe(
+  const std::string & name, const std::vector<std::string> & rows)
 {
   std::vector<RowDescription> result;
   for (const std::string & row : rows)
@@ -41,7 +42,8 @@ void position_row(const RelativeMotion & motion, int axis, FrameRow & out) noexc
 
 /// φ = 2 ε of one axis.
 void quaternion_row(
-  const RelativeMotion & motion, const Eigen::Quaterniond & error, int axis, FrameRow & out) noexcept
+  const RelativeMotion & motion, const Eigen::Quaterniond & error, int axis,
+  FrameRow & out) noexcept
 {
   const Eigen::Vector3d & w = motion.angular_velocity;
   const Eigen::Vector3d & w_dot = motion.angular_acceleration_bias;

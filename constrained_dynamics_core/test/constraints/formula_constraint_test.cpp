@@ -164,7 +164,8 @@ TEST(FormulaConstraint, when_labels_are_given_expect_them)
     "north");
   EXPECT_EQ(FormulaConstraint("c", *system, kPosition, rows).type(), "formula");
   EXPECT_THAT(
-    message_of_invalid_argument([&] { FormulaConstraint("c", *system, kPosition, rows, {}, {"e"}); }),
+    message_of_invalid_argument(
+      [&] { FormulaConstraint("c", *system, kPosition, rows, {}, {"e"}); }),
     HasSubstr("labels"));
 }
 

@@ -17,8 +17,8 @@ namespace constrained_dynamics
 /// - velocity ψ(q, u, t), linear or not:   A = Σ ∂ψ/∂x_k J_k over the velocity-like variables with
 ///   J_k = ∂x_k/∂u,   b = −ψ̇ at u̇ = 0;
 /// - acceleration, linear in the accelerations:   A u̇ + c0,   b = −c0.
-/// The multipliers act on ∂ψ/∂u (Chetaev). Rows do not say on which bodies they act: the generalized
-/// force Aᵀ λ is all there is, no wrenches.
+/// The multipliers act on ∂ψ/∂u (Chetaev). Rows do not say on which bodies they act: the
+/// generalized force Aᵀ λ is all there is, no wrenches.
 class CONSTRAINED_DYNAMICS_EXPORT FormulaConstraint : public Constraint
 {
 public:
