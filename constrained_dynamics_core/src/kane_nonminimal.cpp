@@ -149,7 +149,7 @@ Status KaneNonminimal::do_solve(
   const auto K = factorisation.dependency();
 
   auto beta = data.particular.head(r);
-  const double lost = data.factorisation.particular(problem.bias, beta);  // (E4)
+  data.factorisation.particular(problem.bias, beta);  // (E4)
 
   for (Eigen::Index j = 0; j < n; ++j)
   {
@@ -210,13 +210,23 @@ Status KaneNonminimal::do_solve(
     return Status::kNonFiniteResult;
   }
 
+  // How far the rows are missed, contradictions and dropped directions alike.
+  double missed = 0.0;
   double bias_size = 0.0;
   double row_size = 0.0;
   for (Eigen::Index i = 0; i < m; ++i)
   {
     const double scale = problem.row_scale(i);
-    bias_size += scale * scale * problem.bias(i) * problem.bias(i);
-    row_size += scale * scale * problem.rows.row(i).squaredNorm();
+    double row_acceleration = 0.0;
+    for (Eigen::Index j = 0; j < n; ++j)
+    {
+      const double element = scale * problem.rows(i, j);
+      row_acceleration += element * data.acceleration(j);
+      row_size += element * element;
+    }
+    const double wanted = scale * problem.bias(i);
+    missed += (row_acceleration - wanted) * (row_acceleration - wanted);
+    bias_size += wanted * wanted;
   }
   const double size = std::sqrt(bias_size) + std::sqrt(row_size) * data.acceleration.norm();
   solution.acceleration = data.acceleration;
@@ -228,7 +238,7 @@ Status KaneNonminimal::do_solve(
   }
   solution.rank = factorisation.rank();
   solution.condition = factorisation.condition();
-  solution.inconsistency = size > 0.0 ? lost / size : 0.0;
+  solution.inconsistency = size > 0.0 ? std::sqrt(missed) / size : 0.0;
   if (rank_status != Status::kOk)
   {
     return rank_status;

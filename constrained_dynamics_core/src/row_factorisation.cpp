@@ -239,7 +239,7 @@ void RowFactorisation::apply(VectorRef x) noexcept
   }
 }
 
-double RowFactorisation::particular(
+void RowFactorisation::particular(
   const ConstVectorRef & bias, VectorRef beta) noexcept CD_NONBLOCKING
 {
   const Eigen::Index m = row_count_;
@@ -248,7 +248,6 @@ double RowFactorisation::particular(
   apply_transpose(x);
   beta = x.head(rank_);
   factor_.topLeftCorner(rank_, rank_).triangularView<Eigen::Upper>().solveInPlace(beta);
-  return x.tail(m - rank_).norm();
 }
 
 void RowFactorisation::multipliers(

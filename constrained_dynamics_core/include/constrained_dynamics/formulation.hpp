@@ -33,7 +33,7 @@ struct RowSolution
   Eigen::VectorXd redundancy;        ///< of each row, see RowFactorisation::redundancy
   int rank = 0;
   double condition = 1.0;
-  double inconsistency = 0.0;  ///< part of b outside the range of A, relative; see RankOptions
+  double inconsistency = 0.0;  ///< ‖A u̇ − b‖, relative; see RankOptions
 };
 
 /// Scratch of one formulation and one thread.

@@ -17,7 +17,8 @@ struct RankOptions
   /// Rows that are redundant on the constraint manifold become slightly independent beside it
   /// (stages of an integrator, measured states). Below this fraction they still count as redundant.
   double redundancy_tolerance = 1e-2;
-  /// Largest part of b outside the range of A, relative to ‖b‖ + ‖A‖‖u̇‖, that is still consistent.
+  /// Largest ‖A u̇ − b‖ relative to ‖b‖ + ‖A‖‖u̇‖ that is still consistent: rounding and drift are below,
+  /// rows that contradict each other above.
   double consistency_tolerance = 1e-6;
   /// Largest |K| (E4) with which a partition is kept; above it speeds are chosen anew.
   double partition_limit = 10.0;
@@ -66,8 +67,8 @@ public:
   /// a small factor, 1 where there is no row.
   double condition() const { return condition_; }
 
-  /// β = R11⁻¹ (Hᵀ S b)_1; `beta` has r elements. Returns ‖(Hᵀ S b)_2‖, the inconsistent part.
-  double particular(const ConstVectorRef & bias, VectorRef beta) noexcept CD_NONBLOCKING;
+  /// β = R11⁻¹ (Hᵀ S b)_1; `beta` has r elements. What of b lies outside the range of A is left out.
+  void particular(const ConstVectorRef & bias, VectorRef beta) noexcept CD_NONBLOCKING;
 
   /// Multipliers (E8): Aᵀ λ = f for a generalized force f in the range of Aᵀ, with the least
   /// ‖diag(weight) λ‖ where rows are redundant. `multipliers` has m elements.
