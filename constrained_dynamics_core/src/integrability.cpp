@@ -422,6 +422,10 @@ void Analysis::test_linearity(IntegrabilityReport & report)
     }
     else
     {
+      if (result.linear == Answer::kNo)
+      {
+        result.exact = Answer::kNo;  // d/dt of φ(q, t) is affine in the speeds
+      }
       result.reason = found == 0 ? "it cannot be evaluated near the given state"
                       : result.linear == Answer::kNo
                         ? "it is nonlinear in the speeds"

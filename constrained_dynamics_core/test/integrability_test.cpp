@@ -170,12 +170,13 @@ TEST(Integrability, when_rows_are_rheonomic_expect_time_as_a_coordinate)
   EXPECT_EQ(row.integrable_alone, Answer::kNo);
 }
 
-TEST(Integrability, when_rows_are_nonlinear_expect_unknown_with_reason)
+TEST(Integrability, when_rows_are_nonlinear_expect_not_exact_and_integrability_unknown)
 {
   const IntegrabilityReport report =
     analyse({"x", "y", "z"}, {{RowLevel::kVelocity, {"dx^2 + dy^2 - dz^2", "x*dx + y*dy"}}});
   EXPECT_EQ(report.rows[0].linear, Answer::kNo);
-  EXPECT_EQ(report.rows[0].exact, Answer::kUnknown);
+  EXPECT_EQ(report.rows[0].exact, Answer::kNo);
+  EXPECT_EQ(report.rows[0].integrable_alone, Answer::kUnknown);
   EXPECT_NE(report.rows[0].reason.find("nonlinear"), std::string::npos);
   EXPECT_EQ(report.rows[1].exact, Answer::kYes);
   EXPECT_EQ(report.integrable, Answer::kUnknown);
