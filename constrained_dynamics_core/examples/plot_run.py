@@ -8,6 +8,7 @@ The path is drawn where the run has the observables `tip_y` and `tip_z` (as pand
 """
 import argparse
 import csv
+import os
 import sys
 
 import matplotlib
@@ -50,7 +51,7 @@ def draw_path(axes, run, horizontal, vertical):
     y, z = run["observe." + horizontal], run["observe." + vertical]
     scale = 100.0  # cm
     points = np.column_stack([y, z]) * scale
-    normal = run.get("observe.normal_force")
+    normal = run.get("observe.wall_push")
     if normal is not None:
         segments = np.stack([points[:-1], points[1:]], axis=1)
         line = LineCollection(segments, cmap="viridis", linewidth=4, capstyle="round", zorder=2)
@@ -60,7 +61,7 @@ def draw_path(axes, run, horizontal, vertical):
         bar.set_label("wall pushes on the tip [N]")
     else:
         axes.plot(points[:, 0], points[:, 1], color=COLOURS[0], linewidth=3, zorder=2)
-    forces = [run.get("observe." + name) for name in ("blade_force_y", "blade_force_z")]
+    forces = [run.get("force.blade." + axis) for axis in "yz"]
     if all(force is not None for force in forces):
         count = min(33, len(y))
         # Equal distances along the path, not equal times: slow parts would be crowded otherwise.
@@ -80,9 +81,20 @@ def draw_path(axes, run, horizontal, vertical):
             [left], [bottom], [unit * arrow], [0], angles="xy", scale_units="xy", scale=1,
             color=COLOURS[1], width=0.0028)
         axes.annotate(
-            f"sideways force on the blade: {unit:g} N ", (left, bottom), ha="right", va="center",
+            f"sideways force on the blade, {unit:g} N ", (left, bottom), ha="right", va="center",
             color=COLOURS[1])
-        axes.set_ylim(points[:, 1].min() - 1.15 * span, points[:, 1].max() + 1.0 * span)
+        axes.update_datalim([
+            (points[0, 0], points[:, 1].min() - 1.1 * span),
+            (points[0, 0], points[:, 1].max() + 0.7 * span)])
+    reference = [run.get("observe." + name) for name in ("reference_y", "reference_z")]
+    if all(values is not None for values in reference):
+        axes.plot(
+            reference[0] * scale, reference[1] * scale, color="grey", linestyle=(0, (1, 2)),
+            linewidth=1.5, zorder=1)
+        peak = np.argmax(reference[1])
+        axes.annotate(
+            "where the motors want the tip", (reference[0][peak] * scale, reference[1][peak] * scale),
+            xytext=(0, 6), textcoords="offset points", ha="center", color="grey")
     axes.plot(*points[0], "o", color="black", markersize=7, zorder=4)
     axes.annotate("start", points[0], xytext=(-6, 8), textcoords="offset points", ha="right")
     axes.plot(*points[-1], "s", color="black", markersize=7, zorder=4)
@@ -116,8 +128,10 @@ def draw_violations(axes, run):
             largest = np.max(np.abs(np.array(list(values.values()))), axis=0)
             lines[f"{kind} rows [{unit}]"] = np.maximum(largest, FLOOR)
     draw_lines(axes, time, lines, "How far the constraints are violated", "largest residual")
+    for line in axes.lines:
+        line.set(linewidth=0.9, alpha=0.8)
     axes.set_yscale("log")
-    axes.set_ylim(FLOOR / 2, max(1e-9, 10 * max((v.max() for v in lines.values()), default=0)))
+    axes.set_ylim(FLOOR / 2, max(1e-12, 30 * max((v.max() for v in lines.values()), default=0)))
     axes.legend(frameon=False, fontsize=9, loc="upper right")
 
 
@@ -150,9 +164,11 @@ def draw_energy(axes, run):
             run["time"], work, color="black", linestyle=(0, (2, 2)), linewidth=1.8,
             label="work of the motors")
         axes.set_title(
-            "Energy: the motors bring all of it, the constraints none", loc="left",
-            fontweight="bold")
-    axes.legend(frameon=False, fontsize=9)
+            "Energy: the motors bring all of it", loc="left", fontweight="bold")
+    # Room for the legend above the lines.
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.35 * (high - low))
+    axes.legend(frameon=False, fontsize=9, loc="upper center", ncol=2)
 
 
 def main():
@@ -162,7 +178,7 @@ def main():
     parser.add_argument(
         "--path", nargs=2, metavar=("ACROSS", "UP"), default=("tip_y", "tip_z"),
         help="observables of the path (default: tip_y tip_z)")
-    parser.add_argument("--title", help="headline of the picture")
+    parser.add_argument("--title", help="headline of the picture (default: name of the CSV)")
     parser.add_argument("--dpi", type=int, default=110)
     arguments = parser.parse_args()
 
@@ -181,12 +197,15 @@ def main():
         lower = [figure.add_subplot(grid[1, i]) for i in range(3)]
     else:
         figure, lower = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
+    multipliers = columns(run, "lambda.")
+    rotates = any(name.rpartition("/")[2] in ("rx", "ry", "rz") for name in multipliers)
     draw_lines(
-        lower[0], run["time"], columns(run, "lambda."), "Constraint forces (multipliers)", "force [N]")
+        lower[0], run["time"], multipliers, "Constraint forces (multipliers)",
+        "force [N], torque [N m]" if rotates else "force [N]")
     draw_violations(lower[1], run)
     draw_energy(lower[2], run)
-    if arguments.title:
-        figure.suptitle(arguments.title, fontsize=14)
+    name = os.path.splitext(os.path.basename(arguments.run))[0]
+    figure.suptitle(arguments.title or name.replace("_", " "), fontsize=14)
     figure.savefig(arguments.picture, dpi=arguments.dpi)
     return 0
 
