@@ -1,0 +1,170 @@
+// The real-time rule on every example: no allocation and no lock in a cycle, whatever its status,
+// and nothing that is not finite in an output.
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include "allocation_counter.hpp"
+#include "constrained_dynamics/scenario.hpp"
+
+namespace constrained_dynamics
+{
+namespace
+{
+
+int cycle_count() { return std::getenv("CD_CAMPAIGN") != nullptr ? 1000000 : 300; }
+
+std::vector<std::string> example_names()
+{
+  std::vector<std::string> names;
+  for (const auto & entry : std::filesystem::directory_iterator(CD_CONFIG "/scenarios"))
+  {
+    if (entry.path().extension() == ".yaml")
+    {
+      names.push_back(entry.path().stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool needs_robot_data(const std::string & name)
+{
+  return name.rfind("panda", 0) == 0 && std::string(CD_EXAMPLE_ROBOT_DATA).empty();
+}
+
+class RealTimeRule : public testing::TestWithParam<std::string>
+{
+};
+
+/// Counts what happens in `action` and expects nothing.
+template <typename Action>
+void expect_quiet(const Action & action)
+{
+  const long allocations = test::allocation_count();
+  const long locks = test::lock_count();
+  action();
+  ASSERT_EQ(test::allocation_count() - allocations, 0);
+  ASSERT_EQ(test::lock_count() - locks, 0);
+}
+
+TEST_P(RealTimeRule, when_cycling_through_good_and_bad_states_expect_silence_and_finite_outputs)
+{
+  if (needs_robot_data(GetParam()))
+  {
+    GTEST_SKIP() << "example-robot-data is not installed";
+  }
+  const Scenario scenario = Scenario::load(CD_CONFIG "/scenarios/" + GetParam() + ".yaml");
+  const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+  const Dynamics & dynamics = *scenario.dynamics();
+  Workspace & workspace = simulation->workspace();
+  simulation->start(scenario.initial());
+  const State good = scenario.initial();
+  const std::shared_ptr<InputLaw> law = scenario.make_input_law();
+  Eigen::VectorXd inputs = Eigen::VectorXd::Zero(scenario.system().input_count());
+  std::mt19937 random(7);
+  std::normal_distribution<double> normal;
+  const double bad[] = {
+    std::numeric_limits<double>::quiet_NaN(),  std::numeric_limits<double>::infinity(),
+    -std::numeric_limits<double>::infinity(),  1e308,
+    -1e308,                                    std::numeric_limits<double>::denorm_min()};
+  Eigen::VectorXd q = good.q;
+  Eigen::VectorXd u = good.u;
+  const Eigen::Index size = q.size() + u.size() + inputs.size();
+  std::set<Status> seen;
+  for (int cycle = 0; cycle < cycle_count(); ++cycle)
+  {
+    q = good.q;
+    u = good.u;
+    inputs.setZero();
+    // A regular state, one beside the manifold, one with a number that cannot be used.
+    const double spread = cycle % 3 == 1 ? 0.3 : 0.0;
+    for (Eigen::Index i = 0; i < q.size(); ++i)
+    {
+      q(i) += spread * normal(random);
+    }
+    for (Eigen::Index i = 0; i < u.size(); ++i)
+    {
+      u(i) += spread * normal(random);
+    }
+    bool must_refuse = false;
+    if (cycle % 3 == 2)
+    {
+      const Eigen::Index k = (cycle / 18) % size;
+      const double value = bad[(cycle / 3) % 6];
+      must_refuse = !std::isfinite(value);
+      (k < q.size()              ? q(k)
+       : k < q.size() + u.size() ? u(k - q.size())
+                                 : inputs(k - q.size() - u.size())) = value;
+    }
+    const Eigen::VectorXd before = workspace.solution().acceleration;
+    Status status = Status::kOk;
+    expect_quiet(
+      [&]
+      {
+        status = dynamics.solve(good.time, q, u, inputs, workspace);
+        Status projected = dynamics.project_position(good.time, q, workspace);
+        projected = worse(projected, dynamics.project_velocity(good.time, q, u, workspace));
+        static_cast<void>(projected);
+      });
+    if (HasFatalFailure())
+    {
+      FAIL() << "cycle " << cycle << ", status " << to_string(status);
+    }
+    seen.insert(status);
+    ASSERT_TRUE(!must_refuse || !has_output(status)) << "cycle " << cycle;
+    const Solution & solution = workspace.solution();
+    ASSERT_TRUE(
+      solution.acceleration.allFinite() && solution.multipliers.allFinite() &&
+      solution.constraint_force.allFinite() && std::isfinite(solution.condition));
+    for (const WrenchPair & wrench : solution.wrenches)
+    {
+      ASSERT_TRUE(
+        wrench.on_a.force.allFinite() && wrench.on_a.torque.allFinite() &&
+        wrench.on_b.force.allFinite() && wrench.on_b.torque.allFinite());
+    }
+    if (!has_output(status))
+    {
+      ASSERT_EQ(solution.acceleration, before) << "an output was touched in cycle " << cycle;
+    }
+  }
+  EXPECT_TRUE(seen.count(Status::kOk) == 1);
+  EXPECT_TRUE(seen.count(Status::kNonFiniteInput) == 1);
+
+  // Steps with the scenario's own inputs.
+  simulation->start(good);
+  for (int i = 0; i < 20; ++i)
+  {
+    expect_quiet(
+      [&]
+      {
+        const Status status = simulation->step();
+        EXPECT_TRUE(has_output(status)) << to_string(status);
+      });
+  }
+  expect_quiet(
+    [&]
+    {
+      const Status status = dynamics.update_rows(good.time, good.q, good.u, workspace);
+      EXPECT_EQ(status, Status::kOk);
+      EXPECT_EQ(
+        law ? law->evaluate(scenario.system(), workspace.system_data(), inputs) : Status::kOk,
+        Status::kOk);
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Examples, RealTimeRule, testing::ValuesIn(example_names()),
+  [](const auto & info) { return info.param; });
+
+}  // namespace
+}  // namespace constrained_dynamics
