@@ -58,7 +58,7 @@ int main(int argc, char ** argv)
 
   CLI::App app{"Dynamics of constrained multibody systems: accelerations and constraint forces"};
   app.set_version_flag("--version", std::string("cdyn ") + constrained_dynamics::version());
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // whether there is one is checked below, after unknown words
   app.footer(
     "Exit codes: 0 done; 2 bad usage, file, key or value; 3 the run or solve could not be "
     "completed.\nScenario files are described in doc/scenario.md.");
@@ -118,7 +118,13 @@ int main(int argc, char ** argv)
       check.overrides = check_overrides.all();
       return cdyn::check(check);
     }
-    return cdyn::examples(examples);
+    if (*examples_command)
+    {
+      return cdyn::examples(examples);
+    }
+    std::cerr << "cdyn: a subcommand is missing; allowed: run, solve, check, examples\n"
+                 "Run with --help for more information.\n";
+    return cdyn::kBadInput;
   }
   catch (const CLI::ParseError & error)
   {

@@ -32,8 +32,7 @@ Report analyse(const cd::Scenario & scenario)
 
   cd::DynamicsOptions options = scenario.dynamics()->options();
   options.stabilisation = cd::Stabilisation::projection();
-  const auto active =
-    std::make_shared<const cd::Dynamics>(scenario.active_constraints(), options);
+  const auto active = std::make_shared<const cd::Dynamics>(scenario.active_constraints(), options);
   cd::Workspace active_workspace(*active);
   active->analyse(scenario.initial(), active_workspace);
   const auto project = [&](double time, Eigen::VectorXd & q)

@@ -16,7 +16,7 @@ namespace cd = constrained_dynamics;
 std::string format(double value, int digits)
 {
   char buffer[40];
-  std::snprintf(buffer, sizeof(buffer), "%.*g", digits, value);
+  std::snprintf(buffer, sizeof(buffer), "%.*g", digits, value + 0.0);  // no -0
   return buffer;
 }
 
@@ -137,7 +137,8 @@ void write_dependencies(
 namespace
 {
 
-void write_wrenches(cd::JsonWriter & json, const cd::ConstraintSet & set, const cd::Workspace & workspace)
+void write_wrenches(
+  cd::JsonWriter & json, const cd::ConstraintSet & set, const cd::Workspace & workspace)
 {
   json.key("wrenches").begin_array();
   for (int i = 0; i < set.size(); ++i)
@@ -249,9 +250,7 @@ void write_state(cd::JsonWriter & json, const cd::Scenario & scenario, const Sol
   Eigen::VectorXd observed = Eigen::VectorXd::Constant(
     static_cast<Eigen::Index>(scenario.observable_names().size()), std::nan(""));
   // Observables without a value are written as null.
-  if (
-    !has_output ||
-    scenario.observe(workspace, solved.inputs, observed) != cd::Status::kOk)
+  if (!has_output || scenario.observe(workspace, solved.inputs, observed) != cd::Status::kOk)
   {
     observed.setConstant(std::nan(""));
   }

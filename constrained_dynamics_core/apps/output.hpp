@@ -26,7 +26,8 @@ class OutputFile
 {
 public:
   /// @param path empty: nothing is written.
-  /// @param option for messages, e.g. "--csv". @param forbidden a file that must not be overwritten.
+  /// @param option for messages, e.g. "--csv". @param forbidden a file that must not be
+  /// overwritten.
   /// @throw std::invalid_argument naming a path that cannot be written.
   OutputFile(const std::string & path, const std::string & option, const std::string & forbidden);
 

@@ -75,8 +75,7 @@ class Statistics
 {
 public:
   explicit Statistics(const cd::Scenario & scenario)
-  : scenario_(scenario),
-    set_(scenario.dynamics()->constraints()),
+  : set_(scenario.dynamics()->constraints()),
     multipliers(static_cast<std::size_t>(set_.row_count())),
     forces(static_cast<std::size_t>(set_.wrench_count())),
     torques(static_cast<std::size_t>(set_.wrench_count())),
@@ -124,7 +123,6 @@ public:
   std::string row_name(int row) const { return row >= 0 ? set_.row_name(row) : std::string(); }
 
 private:
-  const cd::Scenario & scenario_;
   const cd::ConstraintSet & set_;
 
 public:
@@ -138,7 +136,8 @@ public:
   long outputs = 0;
 };
 
-// ---- CSV -----------------------------------------------------------------------------------------
+// ---- CSV
+// -----------------------------------------------------------------------------------------
 
 std::string csv_name(const std::string & name)
 {
@@ -207,8 +206,7 @@ std::string csv_header(const cd::Scenario & scenario)
       add("psi." + set.row_name(row));
     }
   }
-  for (const char * name :
-       {"energy.kinetic", "energy.potential", "energy.total", "rank", "status"})
+  for (const char * name : {"energy.kinetic", "energy.potential", "energy.total", "rank", "status"})
   {
     add(name);
   }
@@ -264,7 +262,8 @@ std::string csv_line(
   return line + "\n";
 }
 
-// ---- progress ------------------------------------------------------------------------------------
+// ---- progress
+// ------------------------------------------------------------------------------------
 
 /// Says on the standard error how far a run is: often on a terminal, every few seconds elsewhere.
 class Progress
@@ -285,10 +284,9 @@ public:
     last_ = Clock::now();
     shown_ = true;
     const double part = end_ > begin_ ? 100.0 * (time - begin_) / (end_ - begin_) : 100.0;
-    std::cerr << (terminal_ ? "\r" : "") << "t = " << format(time, 4) << " s of "
-              << format(end_, 4) << " s (" << static_cast<int>(part) << " %), "
-              << format(seconds_since(start_), 2) << " s" << (terminal_ ? "   " : "\n")
-              << std::flush;
+    std::cerr << (terminal_ ? "\r" : "") << "t = " << format(time, 4) << " s of " << format(end_, 4)
+              << " s (" << static_cast<int>(part) << " %), " << format(seconds_since(start_), 2)
+              << " s" << (terminal_ ? "   " : "\n") << std::flush;
   }
 
   void finish() const
@@ -309,13 +307,15 @@ private:
   Clock::time_point last_ = start_;
 };
 
-// ---- reports -------------------------------------------------------------------------------------
+// ---- reports
+// -------------------------------------------------------------------------------------
 
 std::string pad(const std::string & text, std::size_t width)
 {
   // Width in characters, not bytes.
   const auto count = static_cast<std::size_t>(std::count_if(
-    text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+    text.begin(), text.end(),
+    [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
   return text + std::string(count < width ? width - count : 1, ' ');
 }
 
@@ -337,8 +337,8 @@ std::string describe(const RunReport & report)
   std::size_t width = 24;
   const auto row = [&](const std::string & name, const Range & range)
   {
-    text << "  " << pad(name, width) << pad(format(range.min, 6), 15) << pad(format(range.max, 6), 15)
-         << format(range.rms(), 6) << "\n";
+    text << "  " << pad(name, width) << pad(format(range.min, 6), 15)
+         << pad(format(range.max, 6), 15) << format(range.rms(), 6) << "\n";
   };
   for (int i = 0; i < set.row_count(); ++i)
   {
@@ -355,7 +355,9 @@ std::string describe(const RunReport & report)
     for (int k = 0; k < constraint.row_count(); ++k)
     {
       const int index = set.row_offset(i) + k;
-      row("λ " + set.row_name(index) + state, statistics.multipliers[static_cast<std::size_t>(index)]);
+      row(
+        "λ " + set.row_name(index) + state,
+        statistics.multipliers[static_cast<std::size_t>(index)]);
     }
     for (std::size_t k = 0; k < constraint.wrench_bodies().size(); ++k)
     {
@@ -470,8 +472,7 @@ std::string to_json(const RunReport & report, const std::string & initial, cd::S
   json.key("observe").begin_object();
   for (std::size_t i = 0; i < statistics.observables.size(); ++i)
   {
-    write_range(
-      json, report.scenario.observable_names()[i], statistics.observables[i], true);
+    write_range(json, report.scenario.observable_names()[i], statistics.observables[i], true);
   }
   json.end_object();
   // The initial state was written when it was known.
@@ -528,8 +529,8 @@ int run(const RunArguments & arguments)
   const cd::RankReport rank = simulation.start(scenario.initial());
   Statistics statistics(scenario);
   Progress progress(scenario.initial().time, scenario.run().until, arguments.quiet);
-  Eigen::VectorXd observed = Eigen::VectorXd::Zero(
-    static_cast<Eigen::Index>(scenario.observable_names().size()));
+  Eigen::VectorXd observed =
+    Eigen::VectorXd::Zero(static_cast<Eigen::Index>(scenario.observable_names().size()));
   std::string initial;
   csv.write(csv_header(scenario));
   const auto observer = [&](const cd::Simulation & now)
@@ -543,8 +544,7 @@ int run(const RunArguments & arguments)
       cd::JsonWriter writer;
       writer.begin_object();
       write_state(
-        writer, scenario,
-        {now.last_status(), now.state(), now.inputs(), now.workspace(), &rank});
+        writer, scenario, {now.last_status(), now.state(), now.inputs(), now.workspace(), &rank});
       writer.end_object();
       initial = writer.text();
     }
@@ -575,8 +575,9 @@ int run(const RunArguments & arguments)
   json.close();
   if (!result.completed)
   {
-    std::cerr << "cdyn: " << scenario.name() << ": the run stopped at t = "
-              << format(result.time, 9) << " s: status " << cd::to_string(result.status)
+    std::cerr << "cdyn: " << scenario.name()
+              << ": the run stopped at t = " << format(result.time, 9) << " s: status "
+              << cd::to_string(result.status)
               << "\ncdyn: last state: " << describe_state(scenario.system(), simulation.state())
               << "\n";
     return kNotCompleted;

@@ -48,15 +48,14 @@ int solve(const SolveArguments & arguments)
   json.begin_object()
     .entry("scenario", scenario.name())
     .entry("formulation", dynamics.formulation().name());
-  write_state(
-    json, scenario, {status, state, inputs, workspace, rank ? &rank.value() : nullptr});
+  write_state(json, scenario, {status, state, inputs, workspace, rank ? &rank.value() : nullptr});
   json.end_object();
   file.write(json.text());
   file.close();
   if (status != cd::Status::kOk)
   {
-    std::cerr << "cdyn: " << scenario.name() << ": status " << cd::to_string(status) << " at t = "
-              << format(state.time) << " s\n";
+    std::cerr << "cdyn: " << scenario.name() << ": status " << cd::to_string(status)
+              << " at t = " << format(state.time) << " s\n";
     return kNotCompleted;
   }
   return kSuccess;

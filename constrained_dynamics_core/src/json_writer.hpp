@@ -10,8 +10,8 @@
 namespace constrained_dynamics
 {
 
-/// Writes JSON, two blanks a level. Numbers have 17 significant digits, so that reading gives the same
-/// double; what is not finite becomes null.
+/// Writes JSON, two blanks a level. Numbers have 17 significant digits, so that reading gives the
+/// same double; what is not finite becomes null.
 class JsonWriter
 {
 public:
@@ -28,18 +28,9 @@ public:
     return *this;
   }
 
-  JsonWriter & value(double number)
-  {
-    if (!std::isfinite(number))
-    {
-      return null();
-    }
-    char buffer[40];
-    std::snprintf(buffer, sizeof(buffer), "%.17g", number);
-    return raw(buffer);
-  }
-  JsonWriter & value(long number) { return raw(std::to_string(number)); }
-  JsonWriter & value(int number) { return raw(std::to_string(number)); }
+  JsonWriter & value(double x) { return raw(number(x)); }
+  JsonWriter & value(long x) { return raw(std::to_string(x)); }
+  JsonWriter & value(int x) { return raw(std::to_string(x)); }
   JsonWriter & value(bool flag) { return raw(flag ? "true" : "false"); }
   JsonWriter & value(const std::string & string) { return raw(quote(string)); }
   JsonWriter & value(const char * string) { return raw(quote(string)); }
@@ -64,12 +55,8 @@ public:
   JsonWriter & null() { return raw("null"); }
   JsonWriter & value(const Eigen::Vector3d & vector)
   {
-    begin_array();
-    for (const double x : {vector.x(), vector.y(), vector.z()})
-    {
-      value(x);
-    }
-    return end_array();
+    return raw(
+      "[" + number(vector.x()) + ", " + number(vector.y()) + ", " + number(vector.z()) + "]");
   }
   JsonWriter & value(const std::vector<std::string> & strings)
   {
@@ -104,6 +91,17 @@ public:
   const std::string & text() const { return text_; }
 
 private:
+  static std::string number(double x)
+  {
+    if (!std::isfinite(x))
+    {
+      return "null";
+    }
+    char buffer[40];
+    std::snprintf(buffer, sizeof(buffer), "%.17g", x);
+    return buffer;
+  }
+
   static std::string quote(const std::string & string)
   {
     std::string result = "\"";

@@ -49,7 +49,8 @@ std::string format(double value)
   return buffer;
 }
 
-// ---- stabilisation, options, run -----------------------------------------------------------------
+// ---- stabilisation, options, run
+// -----------------------------------------------------------------
 
 Gain read_gain(const ScenarioReader & reader)
 {
@@ -83,8 +84,7 @@ Gain read_gain(const ScenarioReader & reader)
 Stabilisation read_stabilisation(const ScenarioReader & reader, double step)
 {
   const std::vector<std::string> gains = {"velocity_gain", "position_gain", "nonholonomic_gain"};
-  reader.allow_keys(
-    {"kind", "velocity_gain", "position_gain", "nonholonomic_gain", "follow_step"});
+  reader.allow_keys({"kind", "velocity_gain", "position_gain", "nonholonomic_gain", "follow_step"});
   const auto kind = reader.find("kind");
   const std::string word = kind ? kind->choice({"projection", "baumgarte", "none"}) : "projection";
   if (word != "baumgarte")
@@ -126,8 +126,8 @@ Stabilisation read_stabilisation(const ScenarioReader & reader, double step)
 DynamicsOptions read_options(const ScenarioReader & reader)
 {
   reader.allow_keys(
-    {"characteristic_length", "singular_tolerance", "redundancy_tolerance",
-     "consistency_tolerance", "partition_limit"});
+    {"characteristic_length", "singular_tolerance", "redundancy_tolerance", "consistency_tolerance",
+     "partition_limit"});
   DynamicsOptions options;
   const auto fraction = [&](const std::string & key, double & value)
   {
@@ -156,8 +156,8 @@ RunSettings read_run(const ScenarioReader & reader, double time)
   constexpr double kOutputs = 1000.0;
   constexpr double kMostOutputs = 1e7;
   reader.allow_keys(
-    {"until", "step", "integrator", "output_interval", "absolute_tolerance",
-     "relative_tolerance", "largest_step"});
+    {"until", "step", "integrator", "output_interval", "absolute_tolerance", "relative_tolerance",
+     "largest_step"});
   RunSettings run;
   run.until = reader.number_or("until", time + 10.0);
   if (!(run.until >= time))
@@ -199,7 +199,8 @@ RunSettings read_run(const ScenarioReader & reader, double time)
   return run;
 }
 
-// ---- initial state -------------------------------------------------------------------------------
+// ---- initial state
+// -------------------------------------------------------------------------------
 
 /// Names of the coordinates or speeds of a joint of several degrees of freedom.
 std::vector<int> find_group(
@@ -260,7 +261,10 @@ public:
   InitialState(
     const ScenarioReader & reader, const ScenarioSystem & system, const Dynamics & dynamics,
     Workspace & workspace)
-  : reader_(reader), scene_(system), system_(*system.system), dynamics_(dynamics),
+  : reader_(reader),
+    scene_(system),
+    system_(*system.system),
+    dynamics_(dynamics),
     workspace_(workspace)
   {
     state_.q = system_.neutral_coordinates();
@@ -321,9 +325,10 @@ private:
       const bool is_list = value.node().is_list();
       if ((indices.size() > 1 || is_list) && (!is_list || value.items().size() != indices.size()))
       {
-        value.fail("allowed: " + (indices.size() > 1 ? "a list of " + std::to_string(indices.size())
-                                                       + " numbers"
-                                                     : std::string("a number")));
+        value.fail(
+          "allowed: " + (indices.size() > 1
+                           ? "a list of " + std::to_string(indices.size()) + " numbers"
+                           : std::string("a number")));
       }
       for (std::size_t k = 0; k < indices.size(); ++k)
       {
@@ -385,8 +390,8 @@ private:
     }
     if (!solve->node().is_list())
     {
-      if (!solve->node().is_scalar() ||
-          (solve->node().text != "all" && solve->node().text != "none"))
+      if (
+        !solve->node().is_scalar() || (solve->node().text != "all" && solve->node().text != "none"))
       {
         solve->fail("allowed: a list of coordinates, speeds or joints, all, none");
       }
@@ -441,8 +446,7 @@ private:
     const auto speeds = [&](const Eigen::VectorXd & qdot)
     {
       Eigen::VectorXd u = Eigen::VectorXd::Zero(n);
-      const Status status =
-        scene_.textbook->speeds_from_rates(state_.time, state_.q, qdot, u);
+      const Status status = scene_.textbook->speeds_from_rates(state_.time, state_.q, qdot, u);
       if (status != Status::kOk)
       {
         rates->fail_here(
@@ -471,23 +475,60 @@ private:
     }
   }
 
-  void settle(bool position)
+  AssemblyResult assemble(bool position)
   {
-    AssemblyResult result;
     try
     {
-      result = position ? assemble_position(
-                            dynamics_, state_.time, state_.q, q_held_, workspace_)
-                        : assemble_velocity(
-                            dynamics_, state_.time, state_.q, state_.u, u_held_, workspace_);
+      return position
+               ? assemble_position(dynamics_, state_.time, state_.q, q_held_, workspace_)
+               : assemble_velocity(dynamics_, state_.time, state_.q, state_.u, u_held_, workspace_);
     }
     catch (const std::exception & error)
     {
       reader_.fail_here(error.what());
     }
+  }
+
+  /// Changes what is not held until the rows hold.
+  void settle(bool position)
+  {
+    Eigen::VectorXd & x = position ? state_.q : state_.u;
+    const std::vector<bool> & held = position ? q_held_ : u_held_;
+    const Eigen::VectorXd given = x;
+    AssemblyResult result = assemble(position);
+    // The start may be a dead point, where no small change helps (x² + y² = 1 at y = 0 for given
+    // x); then other starts are tried, in a fixed order.
+    constexpr int kOtherStarts = 24;
+    const Eigen::VectorXd first = x;
+    for (int k = 0; k < kOtherStarts && !(result.residual <= tolerance_); ++k)
+    {
+      x = given;
+      for (std::size_t i = 0; i < held.size(); ++i)
+      {
+        if (!held[i])
+        {
+          // Golden-ratio sequence: spread over (−1, 1), another for each coordinate.
+          const double place =
+            std::fmod(0.618033988749895 * (k + 1) * static_cast<double>(i + 1), 1.0);
+          x(static_cast<Eigen::Index>(i)) += (1 + k / 8) * (2.0 * place - 1.0);
+        }
+      }
+      try
+      {
+        const AssemblyResult other = assemble(position);
+        result = other.residual <= tolerance_ ? other : result;
+      }
+      catch (const ScenarioError &)
+      {
+        continue;  // rows have no value there
+      }
+    }
     if (!(result.residual <= tolerance_))
     {
-      const std::vector<bool> & held = position ? q_held_ : u_held_;
+      x = first;
+    }
+    if (!(result.residual <= tolerance_))
+    {
       const std::vector<std::string> & names =
         position ? system_.coordinate_names() : system_.speed_names();
       std::string free;
@@ -502,7 +543,8 @@ private:
         std::string("the initial ") + (position ? "coordinates" : "speeds") +
         " violate the constraints: row " + result.worst_row + " has the residual " +
         format(result.residual) + "; allowed: at most " + format(tolerance_) +
-        (free.empty() ? "; nothing was free to change (see 'solve')" : "; free to change: " + free));
+        (free.empty() ? "; nothing was free to change (see 'solve')"
+                      : "; free to change: " + free));
     }
   }
 
@@ -522,7 +564,8 @@ private:
   bool frees_all_ = false;
 };
 
-// ---- signals -------------------------------------------------------------------------------------
+// ---- signals
+// -------------------------------------------------------------------------------------
 
 /// The names for signals, with the definitions.
 void add_definitions(const ScenarioReader & root, SignalNames & names)
@@ -597,15 +640,15 @@ void add_mimics(
     {
       terms.push_back({mimic.source, -mimic.multiplier});
     }
-    constraints.push_back(
-      std::make_shared<const JointCoupling>(name, robot, terms, mimic.offset));
+    constraints.push_back(std::make_shared<const JointCoupling>(name, robot, terms, mimic.offset));
     active.push_back(true);
   }
 }
 
 }  // namespace
 
-// ---- scenario ------------------------------------------------------------------------------------
+// ---- scenario
+// ------------------------------------------------------------------------------------
 
 namespace
 {
@@ -709,8 +752,7 @@ public:
     {
       workspace.set_active(static_cast<int>(i), out.active[i]);
     }
-    out.initial =
-      InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
+    out.initial = InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
   }
 
 private:
@@ -729,8 +771,8 @@ private:
       {
         add_mimics(*system.robot, out.constraints, out.active, out.warnings);
       }
-      out.dynamics = std::make_shared<const Dynamics>(
-        ConstraintSet(system.system, out.constraints), options);
+      out.dynamics =
+        std::make_shared<const Dynamics>(ConstraintSet(system.system, out.constraints), options);
     }
     catch (const std::exception & error)
     {
@@ -739,8 +781,7 @@ private:
   }
 
   template <class Impl>
-  static void build_signals(
-    const ScenarioReader & root, const ScenarioSystem & system, Impl & out)
+  static void build_signals(const ScenarioReader & root, const ScenarioSystem & system, Impl & out)
   {
     const ConstraintSet & set = out.dynamics->constraints();
     const FormulaNames & names = root.scope().names;
@@ -910,8 +951,8 @@ Status Scenario::observe(
     return Status::kOk;
   }
   SignalProgram::Scratch scratch = impl_->observables.make_scratch();
-  const Status status = impl_->observables.evaluate(
-    workspace.system_data(), &workspace.solution(), &inputs, scratch);
+  const Status status =
+    impl_->observables.evaluate(workspace.system_data(), &workspace.solution(), &inputs, scratch);
   if (status == Status::kOk)
   {
     out = scratch.values;

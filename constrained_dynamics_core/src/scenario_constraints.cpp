@@ -38,8 +38,9 @@ struct Item
     const std::vector<std::string> & frames = system.frame_names();
     if (frames.empty())
     {
-      frame.fail("a textbook system has no frames; allowed: constraints of type formula, "
-                 "joint_coupling or prescribed_motion of a coordinate");
+      frame.fail(
+        "a textbook system has no frames; allowed: constraints of type formula, "
+        "joint_coupling or prescribed_motion of a coordinate");
     }
     if (std::find(frames.begin(), frames.end(), text) == frames.end())
     {
@@ -154,7 +155,8 @@ ConstraintPointer make_formula(const Item & item)
     {"position", RowLevel::kPosition},
     {"velocity", RowLevel::kVelocity},
     {"acceleration", RowLevel::kAcceleration}};
-  const std::string level = item.reader.at("level").choice({"position", "velocity", "acceleration"});
+  const std::string level =
+    item.reader.at("level").choice({"position", "velocity", "acceleration"});
   const auto found = std::find_if(
     levels.begin(), levels.end(), [&](const auto & entry) { return entry.first == level; });
   std::vector<std::string> rows;

@@ -71,11 +71,9 @@ void ScenarioReader::fail(const std::string & what) const
 
 void ScenarioReader::fail_here(const std::string & what) const
 {
-  const std::string place = node_->origin != nullptr
-                              ? *node_->origin
-                              : scope_->source + ":" + std::to_string(node_->line);
-  throw ScenarioError(
-    place + ": " + (path_.empty() ? std::string() : path_ + ": ") + what);
+  const std::string place =
+    node_->origin != nullptr ? *node_->origin : scope_->source + ":" + std::to_string(node_->line);
+  throw ScenarioError(place + ": " + (path_.empty() ? std::string() : path_ + ": ") + what);
 }
 
 void ScenarioReader::allow_keys(const std::vector<std::string> & keys) const
@@ -130,8 +128,7 @@ std::vector<std::pair<std::string, ScenarioReader>> ScenarioReader::entries() co
   for (std::size_t i = 0; i < node_->keys.size(); ++i)
   {
     const std::string & key = node_->keys[i];
-    result.emplace_back(
-      key, ScenarioReader(node_->children[i], child_path(path_, key), *scope_));
+    result.emplace_back(key, ScenarioReader(node_->children[i], child_path(path_, key), *scope_));
   }
   return result;
 }
@@ -399,19 +396,16 @@ public:
     return result;
   }
 
-  ScenarioNode expand_root(const ScenarioNode & root)
-  {
-    return expand_but_names(root, "");
-  }
+  ScenarioNode expand_root(const ScenarioNode & root) { return expand_but_names(root, ""); }
 
 private:
   static constexpr long kMostRepeats = 10000;
 
   static bool may_repeat(const std::string & path)
   {
-    static const std::set<std::string> lists = {
-      "system.robots", "system.bodies",   "system.attachments",
-      "system.frames", "system.external", "constraints"};
+    static const std::set<std::string> lists = {"system.robots",      "system.bodies",
+                                                "system.attachments", "system.frames",
+                                                "system.external",    "constraints"};
     return lists.count(path) > 0;
   }
 
@@ -506,7 +500,8 @@ private:
     }
     char buffer[40];
     const bool is_whole = std::abs(value) < 1e15 && value == std::round(value);
-    std::snprintf(buffer, sizeof(buffer), is_whole ? "%.0f" : "%.17g", is_whole ? value + 0.0 : value);
+    std::snprintf(
+      buffer, sizeof(buffer), is_whole ? "%.0f" : "%.17g", is_whole ? value + 0.0 : value);
     return std::string(buffer) == "-0" ? "0" : buffer;
   }
 

@@ -38,8 +38,8 @@ double evaluate_formula(
   const FormulaContext & context, const std::string & formula,
   const std::vector<double> & variables = {});
 
-/// A node with its key path: typed access whose failures name place, path, value and what is allowed.
-/// Every method throws std::invalid_argument.
+/// A node with its key path: typed access whose failures name place, path, value and what is
+/// allowed. Every method throws std::invalid_argument.
 class ScenarioReader
 {
 public:

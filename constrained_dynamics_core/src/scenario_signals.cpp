@@ -115,8 +115,7 @@ Status SignalProgram::evaluate(
   return scratch.values.allFinite() ? Status::kOk : Status::kNonFiniteResult;
 }
 
-SignalNames::SignalNames(
-  const ConstraintSet & set, const FormulaNames & names, bool with_solution)
+SignalNames::SignalNames(const ConstraintSet & set, const FormulaNames & names, bool with_solution)
 : system_(set.system()), set_(set), with_solution_(with_solution)
 {
   using Kind = SignalSource::Kind;

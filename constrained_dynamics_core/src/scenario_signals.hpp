@@ -124,8 +124,8 @@ public:
   /// external wrenches.
   FormulaInputLaw(std::shared_ptr<const SignalProgram> program, std::vector<int> wrenches);
 
-  [[nodiscard]] Status evaluate(
-    const System & system, SystemData & data, VectorRef inputs) noexcept CD_NONBLOCKING override;
+  [[nodiscard]] Status evaluate(const System & system, SystemData & data, VectorRef inputs) noexcept
+    CD_NONBLOCKING override;
 
 private:
   std::shared_ptr<const SignalProgram> program_;

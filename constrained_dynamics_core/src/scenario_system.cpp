@@ -20,9 +20,8 @@ namespace
 
 const std::vector<std::string> kTextbookKeys = {
   "parameters", "definitions", "coordinates", "kinetic", "potential", "speeds", "force", "inputs"};
-const std::vector<std::string> kRobotKeys = {"name", "prefix", "urdf",   "mjcf",
-                                             "sdf",  "base",   "pose",   "locked",
-                                             "ignore_equality"};
+const std::vector<std::string> kRobotKeys = {"name", "prefix", "urdf",   "mjcf",           "sdf",
+                                             "base", "pose",   "locked", "ignore_equality"};
 const std::vector<std::string> kSceneKeys = {
   "parameters", "definitions", "robots",   "bodies",        "attachments", "frames",  "gravity",
   "springs",    "dampers",     "armature", "model_damping", "actuated",    "external"};
@@ -57,6 +56,28 @@ Eigen::VectorXd read_regular_coordinates(
     }
   }
   return result;
+}
+
+/// Refuses a textbook system at the key that the message begins with.
+[[noreturn]] void fail_in_place(const ScenarioReader & reader, const std::string & message)
+{
+  static const std::vector<std::pair<std::string, std::string>> keys = {
+    {"kinetic", "kinetic"}, {"potential", "potential"},    {"speed", "speeds"},
+    {"force on", "force"},  {"coordinate", "coordinates"}, {"input", "inputs"}};
+  for (const auto & [beginning, key] : keys)
+  {
+    if (message.compare(0, beginning.size(), beginning) == 0 && reader.has(key))
+    {
+      const ScenarioReader place = reader.at(key);
+      const std::size_t begin = message.find('\'');
+      const std::size_t end = message.find('\'', begin == std::string::npos ? begin : begin + 1);
+      const bool has_name = place.node().is_map() && end != std::string::npos;
+      const auto named =
+        has_name ? place.find(message.substr(begin + 1, end - begin - 1)) : std::nullopt;
+      (named ? *named : place).fail_here(message);
+    }
+  }
+  reader.fail_here(message);
 }
 
 ScenarioSystem build_textbook(
@@ -107,7 +128,7 @@ ScenarioSystem build_textbook(
   }
   catch (const std::exception & error)
   {
-    reader.fail_here(error.what());
+    fail_in_place(reader, error.what());
   }
   return result;
 }
@@ -201,8 +222,8 @@ std::string resolve_file(const ScenarioReader & reader)
     reader.fail(
       "no such file in share/ of the prefixes in AMENT_PREFIX_PATH, which is '" + list + "'");
   }
-  const fs::path path = fs::path(name).is_absolute() ? fs::path(name)
-                                                     : reader.scope().folder / name;
+  const fs::path path =
+    fs::path(name).is_absolute() ? fs::path(name) : reader.scope().folder / name;
   if (!fs::is_regular_file(path, error))
   {
     reader.fail("no file " + path.string());

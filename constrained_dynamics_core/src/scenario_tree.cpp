@@ -17,8 +17,7 @@ namespace constrained_dynamics
 const ScenarioNode * ScenarioNode::find(const std::string & key) const
 {
   const auto found = std::find(keys.begin(), keys.end(), key);
-  return found == keys.end() ? nullptr
-                             : &children[static_cast<std::size_t>(found - keys.begin())];
+  return found == keys.end() ? nullptr : &children[static_cast<std::size_t>(found - keys.begin())];
 }
 
 ScenarioNode * ScenarioNode::find(const std::string & key)
@@ -216,7 +215,8 @@ private:
     }
     if (expects_key())
     {
-      fail_at(source_, line, "a list or map as a key; allowed: a name");
+      fail_at(
+        source_, line, "a list or map as a key (or a bracket that is not closed); allowed: a name");
     }
     stack_.emplace_back();
     stack_.back().node.kind = kind;
@@ -265,8 +265,9 @@ private:
       if (!inserted.second)
       {
         fail_at(
-          source_, node.line, "key '" + node.preview() + "' appears twice, first in line " +
-                                std::to_string(inserted.first->second));
+          source_, node.line,
+          "key '" + node.preview() + "' appears twice, first in line " +
+            std::to_string(inserted.first->second));
       }
       level.key = std::move(node.text);
       level.has_key = true;
@@ -511,7 +512,7 @@ std::string suggest(const std::string & name, const std::vector<std::string> & n
   constexpr std::size_t kLongest = 64;
   constexpr std::size_t kMostShown = 30;
   std::string nearest;
-  std::size_t best = std::max<std::size_t>(2, name.size() / 3) + 1;
+  std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   std::string all;
   for (std::size_t i = 0; i < names.size(); ++i)
   {

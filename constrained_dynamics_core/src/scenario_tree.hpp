@@ -48,8 +48,8 @@ struct ScenarioNode
 
 /// Reads one YAML document.
 /// @param source name of the file, for messages.
-/// @throw std::invalid_argument "<source>:<line>: …" for what is no single YAML map without duplicate
-/// keys within the limits above.
+/// @throw std::invalid_argument "<source>:<line>: …" for what is no single YAML map without
+/// duplicate keys within the limits above.
 ScenarioNode parse_scenario(const std::string & text, const std::string & source);
 
 /// Applies one `path=value` to the tree.

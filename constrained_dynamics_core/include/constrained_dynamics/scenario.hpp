@@ -14,8 +14,8 @@
 #include "constrained_dynamics/status.hpp"
 
 /// @file
-/// Scenario files: a system, its constraints, how it is driven, its initial state and the run, in one
-/// YAML file. doc/scenario.md says every key.
+/// Scenario files: a system, its constraints, how it is driven, its initial state and the run, in
+/// one YAML file. doc/scenario.md says every key.
 ///
 ///     const Scenario scenario = Scenario::load("four_bar.yaml", {"parameters.N=3"});
 ///     const std::unique_ptr<Simulation> simulation = scenario.make_simulation();

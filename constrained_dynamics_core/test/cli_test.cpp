@@ -1,0 +1,416 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include "constrained_dynamics/scenario.hpp"
+
+extern char ** environ;
+
+namespace constrained_dynamics
+{
+namespace
+{
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+namespace fs = std::filesystem;
+
+struct Output
+{
+  int exit_code = -1;  // or −signal
+  std::string out;
+  std::string err;
+};
+
+/// Runs cdyn and waits for its end. @param reads whether somebody reads its standard output.
+Output cdyn(const std::vector<std::string> & arguments, bool reads = true)
+{
+  std::vector<std::string> words = {CDYN_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char *> argv;
+  for (std::string & word : words)
+  {
+    argv.push_back(word.data());
+  }
+  argv.push_back(nullptr);
+
+  std::array<std::array<int, 2>, 2> pipes{};
+  for (auto & pipe : pipes)
+  {
+    EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, pipes[0][1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, pipes[1][1], STDERR_FILENO);
+  if (!reads)
+  {
+    ::close(pipes[0][0]);
+  }
+  pid_t child = 0;
+  Output output;
+  EXPECT_EQ(posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  std::array<pollfd, 2> open{};
+  std::array<std::string *, 2> texts = {&output.out, &output.err};
+  for (std::size_t i = 0; i < 2; ++i)
+  {
+    ::close(pipes[i][1]);
+    open[i] = {reads || i == 1 ? pipes[i][0] : -1, POLLIN, 0};
+  }
+  while (open[0].fd >= 0 || open[1].fd >= 0)
+  {
+    ::poll(open.data(), 2, -1);
+    for (std::size_t i = 0; i < 2; ++i)
+    {
+      std::array<char, 4096> buffer{};
+      if (open[i].fd >= 0 && open[i].revents != 0)
+      {
+        const ssize_t count = ::read(open[i].fd, buffer.data(), buffer.size());
+        if (count > 0)
+        {
+          texts[i]->append(buffer.data(), static_cast<std::size_t>(count));
+        }
+        else
+        {
+          ::close(open[i].fd);
+          open[i].fd = -1;
+        }
+      }
+    }
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return output;
+}
+
+const char * const kPendulum = R"yaml(
+name: pendulum
+description: a point mass on a rod
+parameters: {m: 1.0, l: 1.0, g: 9.81}
+system:
+  coordinates: [x, y]
+  kinetic: m/2*(dx^2 + dy^2)
+  potential: m*g*y
+  inputs: {push: {x: 1}}
+constraints:
+  - {name: rod, type: formula, level: position, rows: ["(x^2 + y^2 - l^2)/(2*l)"]}
+initial: {q: {x: -l, y: 0}}
+run: {until: 1, step: 0.01}
+observe: {angle: "atan2(x, -y)", tension: "-lambda(`rod/row_1`)", "odd,name": t}
+)yaml";
+
+/// Stops at t = 0.5, where the force has no value any more.
+const char * const kEnding = R"yaml(
+system: {coordinates: [x], kinetic: dx^2/2, force: {x: sqrt(0.5 - t)}}
+run: {until: 1, step: 0.01}
+)yaml";
+
+/// A file in the tests' own folder.
+std::string file(const std::string & name, const std::string & text = "")
+{
+  const fs::path folder = fs::path(CD_TEST_OUTPUT) / "cli_test" / std::to_string(::getpid());
+  fs::create_directories(folder);
+  if (!text.empty())
+  {
+    std::ofstream(folder / name) << text;
+  }
+  return (folder / name).string();
+}
+
+std::string read_file(const std::string & path)
+{
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> lines_of(const std::string & text)
+{
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+  {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(Cli, when_asked_for_help_or_version_expect_success)
+{
+  EXPECT_EQ(cdyn({"--help"}).exit_code, 0);
+  EXPECT_THAT(cdyn({"run", "--help"}).out, HasSubstr("--set"));
+  const Output version = cdyn({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, StartsWith("cdyn "));
+}
+
+TEST(Cli, when_usage_is_bad_expect_two_and_the_word)
+{
+  const std::string scenario = file("usage.yaml", kPendulum);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+    {{}, "subcommand is missing"},
+    {{"fly"}, "fly"},
+    {{"run"}, "scenario"},
+    {{"run", "no_such_example"}, "no_such_example"},
+    {{"run", scenario, "--bogus"}, "--bogus"},
+    {{"run", scenario, "--set"}, "--set"},
+    {{"run", scenario, "--set", "run.untl=3"}, "until"},
+    {{"run", scenario, "--until", "soon"}, "soon"},
+    {{"run", scenario, "--step", "nan"}, "nan"},
+    {{"run", scenario, "--step", "-1"}, "-1"},
+    {{"run", scenario, "--formulation", "newton"}, "newton"},
+    {{"run", scenario, "--csv", "/nonexistent/a.csv"}, "/nonexistent/a.csv"},
+    {{"run", scenario, "--json", "/nonexistent/a.json"}, "/nonexistent/a.json"},
+    {{"run", scenario, "--csv", scenario}, "overwrite"},
+    {{"solve", scenario, "--json", "/nonexistent/a.json"}, "/nonexistent/a.json"},
+    {{"solve", scenario, "--set", "initial.q.y=0.5"}, "rod/row_1"},
+    {{"check", "/"}, "folder"},
+    {{"examples", "no_such_example"}, "no_such_example"},
+    {{"examples", "--show"}, "NAME"},
+  };
+  for (const auto & [arguments, expected] : cases)
+  {
+    const Output output = cdyn(arguments);
+    EXPECT_EQ(output.exit_code, 2) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(output.err, HasSubstr(expected)) << ::testing::PrintToString(arguments);
+    EXPECT_EQ(output.out, "") << ::testing::PrintToString(arguments);
+  }
+  EXPECT_EQ(read_file(scenario), kPendulum);
+}
+
+TEST(Cli, when_output_cannot_be_written_expect_no_run)
+{
+  const std::string scenario = file("long.yaml", kPendulum);
+  const Output output = cdyn({"run", scenario, "--until", "1e6", "--json", "/nonexistent/a.json"});
+  EXPECT_EQ(output.exit_code, 2);
+}
+
+TEST(Cli, when_run_completes_expect_table_and_files)
+{
+  const std::string scenario = file("run.yaml", kPendulum);
+  const std::string csv = file("run.csv");
+  const std::string json = file("run.json");
+  const Output output = cdyn({"run", scenario, "--csv", csv, "--json", json});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("rod/row_1"));
+  EXPECT_THAT(output.out, HasSubstr("energy"));
+  const std::vector<std::string> lines = lines_of(read_file(csv));
+  ASSERT_EQ(lines.size(), 102U);
+  EXPECT_EQ(
+    lines[0],
+    "time,q.x,q.y,u.dx,u.dy,udot.dx,udot.dy,input.push,lambda.rod/row_1,phi.rod/row_1,"
+    "psi.rod/row_1,energy.kinetic,energy.potential,energy.total,rank,status,observe.angle,"
+    "observe.tension,\"observe.odd,name\"");
+  const YAML::Node report = YAML::LoadFile(json);
+  EXPECT_TRUE(report["completed"].as<bool>());
+  EXPECT_EQ(report["status"].as<std::string>(), "ok");
+  EXPECT_EQ(report["steps"].as<long>(), 100);
+  EXPECT_EQ(report["outputs"].as<long>(), 101);
+  EXPECT_EQ(report["initial"]["q"]["x"].as<double>(), -1.0);
+  EXPECT_EQ(report["violation"]["position_row"].as<std::string>(), "rod/row_1");
+  // Tension m (θ̇² l + g cos θ) = 3 m g cos θ at the end, by energy; RK4 with this step gives 1e-6.
+  const double angle = report["final"]["observe"]["angle"].as<double>();
+  EXPECT_NEAR(report["observe"]["tension"]["end"].as<double>(), 3 * 9.81 * std::cos(angle), 1e-5);
+  // The last line of the CSV is the final state, to the last bit.
+  const std::string & last = lines.back();
+  EXPECT_EQ(
+    std::strtod(last.c_str() + last.find(',') + 1, nullptr),
+    report["final"]["q"]["x"].as<double>());
+  EXPECT_EQ(cdyn({"run", scenario, "--quiet"}).out, "");
+  const Output piped = cdyn({"run", scenario, "--json", "-"});
+  EXPECT_EQ(YAML::Load(piped.out)["scenario"].as<std::string>(), "pendulum");
+}
+
+TEST(Cli, when_run_twice_expect_identical_files)
+{
+  const std::string scenario = file("twice.yaml", kPendulum);
+  const std::string first = file("first.csv");
+  const std::string second = file("second.csv");
+  ASSERT_EQ(cdyn({"run", scenario, "--quiet", "--csv", first}).exit_code, 0);
+  ASSERT_EQ(cdyn({"run", scenario, "--quiet", "--csv", second}).exit_code, 0);
+  EXPECT_GT(read_file(first).size(), 1000U);
+  EXPECT_EQ(read_file(first), read_file(second));
+}
+
+TEST(Cli, when_options_are_set_expect_them_used)
+{
+  const std::string scenario = file("set.yaml", kPendulum);
+  const YAML::Node report =
+    YAML::Load(cdyn({"run", scenario, "--json", "-", "--until", "0.5", "--step", "0.05", "--set",
+                     "run.integrator=kutta_merson", "--set", "initial.q={x: 0, y: -l}",
+                     "--formulation", "auto"})
+                 .out);
+  EXPECT_EQ(report["steps"].as<long>(), 10);
+  EXPECT_EQ(report["integrator"].as<std::string>(), "kutta_merson");
+  EXPECT_EQ(report["formulation"].as<std::string>(), "kane_nonminimal");
+  EXPECT_NEAR(report["observe"]["tension"]["max"].as<double>(), 9.81, 1e-12);
+}
+
+TEST(Cli, when_run_cannot_be_completed_expect_three_and_the_partial_csv)
+{
+  const std::string scenario = file("ending.yaml", kEnding);
+  const std::string csv = file("ending.csv");
+  const std::string json = file("ending.json");
+  const Output output = cdyn({"run", scenario, "--csv", csv, "--json", json});
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err, HasSubstr("non_finite_result"));
+  EXPECT_THAT(output.err, HasSubstr("last state: t = 0.5"));
+  EXPECT_THAT(output.err, HasSubstr("dx = "));
+  EXPECT_EQ(lines_of(read_file(csv)).size(), 52U);
+  const YAML::Node report = YAML::LoadFile(json);
+  EXPECT_FALSE(report["completed"].as<bool>());
+  EXPECT_EQ(report["status"].as<std::string>(), "non_finite_result");
+  EXPECT_NEAR(report["time"].as<double>(), 0.5, 1e-12);
+}
+
+TEST(Cli, when_state_is_solved_expect_json_that_gives_the_same_doubles)
+{
+  const std::string scenario = file("solve.yaml", kPendulum);
+  const std::vector<std::string> overrides = {
+    "initial.q={x: 1/3}", "initial.u.dx=0.7", "inputs.push=2.5"};
+  const Output output =
+    cdyn({"solve", scenario, "--set", overrides[0], "--set", overrides[1], "--set", overrides[2]});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node json = YAML::Load(output.out);
+  const Scenario same = Scenario::load(scenario, overrides);
+  const auto simulation = same.make_simulation();
+  ASSERT_EQ(simulation->evaluate(), Status::kOk);
+  const Solution & solution = simulation->workspace().solution();
+  EXPECT_EQ(json["status"].as<std::string>(), "ok");
+  EXPECT_EQ(json["q"]["x"].as<double>(), 1.0 / 3.0);
+  EXPECT_EQ(json["q"]["y"].as<double>(), same.initial().q(1));
+  EXPECT_EQ(json["u"]["dy"].as<double>(), same.initial().u(1));
+  EXPECT_EQ(json["rates"]["x"].as<double>(), 0.7);
+  EXPECT_EQ(json["udot"]["dx"].as<double>(), solution.acceleration(0));
+  EXPECT_EQ(json["multipliers"]["rod/row_1"].as<double>(), solution.multipliers(0));
+  EXPECT_EQ(json["constraint_force"]["dy"].as<double>(), solution.constraint_force(1));
+  EXPECT_EQ(json["inputs"]["push"].as<double>(), 2.5);
+  EXPECT_EQ(json["rank"].as<int>(), 1);
+  EXPECT_EQ(json["degrees_of_freedom"].as<int>(), 1);
+  EXPECT_EQ(json["row_count"].as<int>(), 1);
+  EXPECT_EQ(json["residuals"]["rod/row_1"]["level"].as<std::string>(), "position");
+  EXPECT_EQ(
+    json["energy"]["total"].as<double>(),
+    simulation->kinetic_energy() + simulation->potential_energy());
+  EXPECT_EQ(json["wrenches"].size(), 0U);
+}
+
+TEST(Cli, when_state_is_raw_expect_it_unchanged)
+{
+  const std::string scenario = file("raw.yaml", kPendulum);
+  const Output output = cdyn({"solve", scenario, "--raw-state", "--set", "initial.q={x: 3, y: 4}"});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node json = YAML::Load(output.out);
+  EXPECT_EQ(json["q"]["y"].as<double>(), 4.0);
+  EXPECT_EQ(json["residuals"]["rod/row_1"]["position"].as<double>(), 12.0);
+}
+
+TEST(Cli, when_rows_contradict_expect_three_and_json)
+{
+  const std::string scenario = file(
+    "contradiction.yaml",
+    "system: {coordinates: [x, y], kinetic: dx^2 + dy^2}\n"
+    "constraints: [{name: c, type: formula, level: acceleration, rows: [ddx, ddx - 1]}]\n");
+  const Output output = cdyn({"solve", scenario});
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err, HasSubstr("inconsistent"));
+  EXPECT_EQ(YAML::Load(output.out)["status"].as<std::string>(), "inconsistent");
+}
+
+TEST(Cli, when_rows_repeat_expect_their_dependency)
+{
+  const std::string scenario = file(
+    "redundant.yaml",
+    "system: {coordinates: [x, y], kinetic: dx^2 + dy^2}\n"
+    "constraints:\n"
+    "  - {name: a, type: formula, level: velocity, rows: [dx, 2*dx]}\n"
+    "  - {name: b, type: formula, level: velocity, rows: [dx - y*dy], active: false}\n");
+  const Output output = cdyn({"check", scenario, "--json", "-"});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node json = YAML::Load(output.out);
+  EXPECT_TRUE(json["valid"].as<bool>());
+  EXPECT_EQ(json["nominal_rank"].as<int>(), 1);
+  EXPECT_EQ(json["row_count"].as<int>(), 2);
+  EXPECT_EQ(json["degrees_of_freedom"].as<int>(), 1);
+  ASSERT_EQ(json["dependencies"].size(), 1U);
+  const std::string row = json["dependencies"][0]["row"].as<std::string>();
+  const std::string other = row == "a/row_1" ? "a/row_2" : "a/row_1";
+  EXPECT_NEAR(
+    json["dependencies"][0]["terms"][other].as<double>(), row == "a/row_1" ? 0.5 : 2.0, 1e-9);
+  EXPECT_EQ(json["redundant_rows"][0].as<std::string>(), row);
+  EXPECT_EQ(json["rows"]["a/row_1"]["exact"].as<std::string>(), "yes");
+  EXPECT_FALSE(json["rows"]["b/row_1"]["active"].as<bool>());
+  EXPECT_EQ(json["integrable"].as<std::string>(), "yes");
+  EXPECT_THAT(cdyn({"check", scenario}).out, HasSubstr("redundant: " + row));
+}
+
+TEST(Cli, when_body_is_held_expect_its_wrench_in_json)
+{
+  const std::string scenario = file(
+    "body.yaml",
+    "system: {bodies: [{name: ball, mass: 2, inertia: [1, 1, 1]}]}\n"
+    "constraints: [{name: floor, type: point_on_plane, frame_a: ball, normal: [0, 0, 1]}]\n"
+    "run: {until: 0.1}\n");
+  const YAML::Node json = YAML::Load(cdyn({"solve", scenario}).out);
+  ASSERT_EQ(json["wrenches"].size(), 1U);
+  const YAML::Node wrench = json["wrenches"][0];
+  EXPECT_EQ(wrench["constraint"].as<std::string>(), "floor");
+  EXPECT_EQ(wrench["body_a"].as<std::string>(), "ball");
+  EXPECT_EQ(wrench["body_b"].as<std::string>(), "world");
+  EXPECT_NEAR(wrench["on_a"]["force"][2].as<double>(), 2 * 9.81, 1e-11);
+  EXPECT_NEAR(wrench["on_b"]["force"][2].as<double>(), -2 * 9.81, 1e-11);
+  const std::string csv = file("body.csv");
+  ASSERT_EQ(cdyn({"run", scenario, "--quiet", "--csv", csv}).exit_code, 0);
+  EXPECT_THAT(
+    lines_of(read_file(csv))[0],
+    HasSubstr("force.floor.x,force.floor.y,force.floor.z,torque.floor.x"));
+}
+
+TEST(Cli, when_nobody_reads_expect_no_crash)
+{
+  const std::string scenario = file("pipe.yaml", kPendulum);
+  for (const std::vector<std::string> & arguments :
+       {std::vector<std::string>{"run", scenario}, {"solve", scenario}, {"check", scenario}})
+  {
+    EXPECT_EQ(cdyn(arguments, false).exit_code, 0) << arguments[0];
+  }
+}
+
+TEST(Cli, when_examples_are_asked_for_expect_those_of_the_folder)
+{
+  const fs::path folder = fs::path(file("examples")).parent_path() / "examples";
+  fs::create_directories(folder);
+  std::ofstream(folder / "one.yaml") << kPendulum;
+  std::ofstream(folder / "two.yaml") << kEnding;
+  ::setenv("CDYN_EXAMPLES", folder.c_str(), 1);
+  const Output list = cdyn({"examples"});
+  const Output one = cdyn({"examples", "one", "--show"});
+  const Output run = cdyn({"run", "one", "--until", "0.1", "--quiet"});
+  ::unsetenv("CDYN_EXAMPLES");
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_EQ(list.out, "one  a point mass on a rod\ntwo  \n");
+  EXPECT_EQ(one.out, kPendulum);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
+}  // namespace
+}  // namespace constrained_dynamics
