@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "allocation_counter.hpp"
 #include "constrained_dynamics/rigid_body_system.hpp"
 
 namespace constrained_dynamics
@@ -257,6 +258,24 @@ TEST(Scenario, when_inputs_balance_gravity_expect_rest)
   EXPECT_NEAR(
     std::abs(solved.inputs(0)),
     9.81 * (2 * 0.5 * std::sin(0.7) + std::sin(0.7) + 0.5 * std::sin(0.3)), kRounding);
+}
+
+TEST(Scenario, when_inputs_and_wrenches_act_in_a_cycle_expect_no_allocation)
+{
+  const Scenario scenario = read(
+    std::string(kArm) +
+    "  external: [{name: wind, frame: lower, force: [sin(t), \"-0.1*vy(lower)\", 0]}]\n"
+    "definitions: {error: shoulder - cos(t)}\n"
+    "constraints: [{name: guide, type: point_on_plane, frame_a: lower, normal: [0, 1, 0]}]\n"
+    "inputs: {shoulder: gravity(shoulder) - 5*error - dshoulder + px(lower)}\n");
+  const auto simulation = scenario.make_simulation();
+  ASSERT_EQ(simulation->step(), Status::kOk);
+  const long before = test::allocation_count();
+  for (int i = 0; i < 10; ++i)
+  {
+    ASSERT_EQ(simulation->step(), Status::kOk);
+  }
+  EXPECT_EQ(test::allocation_count() - before, 0);
 }
 
 TEST(Scenario, when_robot_keys_are_used_expect_their_effects)
