@@ -1,5 +1,5 @@
-// Benchmarks as textbook systems: Blajer's rolling disk and the rolling coin, the IFToMM pendulum, Andrews' squeezer,
-// Chaplygin's sleigh, particles with nonlinear nonholonomic rows.
+// Benchmarks as textbook systems: Blajer's rolling disk and the rolling coin, the IFToMM pendulum,
+// Andrews' squeezer, Chaplygin's sleigh, particles with nonlinear nonholonomic rows.
 
 #include <cmath>
 #include <memory>
@@ -19,15 +19,9 @@ using Names = std::vector<std::string>;
 
 constexpr double kPi = 3.14159265358979323846;
 
-std::string label(const YAML::Node & point)
-{
-  return "at " + point["t"].as<std::string>() + " s";
-}
+std::string label(const YAML::Node & point) { return "at " + point["t"].as<std::string>() + " s"; }
 
-std::string label(double time)
-{
-  return "at " + std::to_string(time) + " s";
-}
+std::string label(double time) { return "at " + std::to_string(time) + " s"; }
 
 // ---- Blajer's rolling disk ----------------------------------------------------------------------
 
@@ -52,8 +46,8 @@ void expect_disk(const Snapshot & shot, const YAML::Node & point, double state, 
   const Eigen::Vector3d xi(std::cos(phi), std::sin(phi), 0.0);
   const Eigen::Vector3d eta(
     -std::sin(phi) * std::sin(theta), std::cos(phi) * std::sin(theta), std::cos(theta));
-  const Eigen::Vector3d contact = shot.multipliers(0) * xi + shot.multipliers(1) * eta +
-                                  shot.multipliers(2) * xi.cross(eta);
+  const Eigen::Vector3d contact =
+    shot.multipliers(0) * xi + shot.multipliers(1) * eta + shot.multipliers(2) * xi.cross(eta);
   expect_close(contact, to_vector(point["contact_force_inertial"]), force, "contact force");
   expect_workless(shot);
 }
@@ -100,14 +94,16 @@ TEST(BlajerDisk, when_condition_of_steady_rolling_holds_expect_a_circle)
   const double m = 1.0, r = 0.5, J = 0.0625, g = 9.81;
   const double s = std::sin(theta), c = std::cos(theta);
   EXPECT_NEAR(
-    (m * r * r + J) * phi_rate * phi_rate * s * c + (m * r * r + 2.0 * J) * phi_rate * psi_rate * c +
-      m * g * r * s,
+    (m * r * r + J) * phi_rate * phi_rate * s * c +
+      (m * r * r + 2.0 * J) * phi_rate * psi_rate * c + m * g * r * s,
     0.0, 1e-14);
   const YAML::Node series = reference["series"];
   const std::vector<Snapshot> shots = run_to(
     load_scenario(
-      "blajer_disk", accurately() + Names{set("theta0", theta), set("phi_rate", phi_rate),
-                                          "theta_rate=0", set("psi_rate", psi_rate)}),
+      "blajer_disk", accurately() +
+                       Names{
+                         set("theta0", theta), set("phi_rate", phi_rate), "theta_rate=0",
+                         set("psi_rate", psi_rate)}),
     times_of(series));
   const double radius = parameters["contact_circle_radius"].as<double>();
   for (std::size_t i = 0; i < shots.size(); ++i)
@@ -123,8 +119,8 @@ TEST(BlajerDisk, when_condition_of_steady_rolling_holds_expect_a_circle)
 
 TEST(BlajerDisk, when_at_rest_upright_expect_weight_along_eta)
 {
-  const Snapshot solved = solve_raw(
-    "blajer_disk", {"theta0=0", "phi_rate=0", "theta_rate=0", "psi_rate=0", "m=2"});
+  const Snapshot solved =
+    solve_raw("blajer_disk", {"theta0=0", "phi_rate=0", "theta_rate=0", "psi_rate=0", "m=2"});
   expect_close(solved.multipliers, Eigen::Vector3d(0.0, 2.0 * 9.81, 0.0), 1e-14, "lambda");
   expect_close(solved.acceleration, Eigen::VectorXd::Zero(6), 1e-14, "vdot");
 }
@@ -141,8 +137,9 @@ TEST(BlajerDisk, when_it_is_the_rolling_coin_expect_benchmark_table)
     {0.5, 0.002004947021, 0.002596923104, 12.5551070036, 33.62255226, -0.18418691, 1.01081815,
      9.83551981}};
   const Scenario scenario = load_scenario(
-    "blajer_disk", accurately() + Names{"r=0.01", "phi0=-pi/2", "theta0=pi/180", "phi_rate=10*pi",
-                                        "theta_rate=0", "psi_rate=0"});
+    "blajer_disk", accurately() + Names{
+                                    "r=0.01", "phi0=-pi/2", "theta0=pi/180", "phi_rate=10*pi",
+                                    "theta_rate=0", "psi_rate=0"});
   const std::vector<Snapshot> shots = run_to(scenario, {0.0, 0.1, 0.2, 0.5});
   for (std::size_t i = 0; i < shots.size(); ++i)
   {
@@ -227,8 +224,7 @@ TEST(Andrews, when_run_expect_reference_motion_and_published_digits)
   const YAML::Node reference = find_item(load_reference("andrews")["cases"], "case", "test_set");
   const YAML::Node series = reference["series"];
   const std::vector<Snapshot> shots = run_to(
-    load_scenario("andrews", accurately() + set_parameters(reference["params"])),
-    times_of(series));
+    load_scenario("andrews", accurately() + set_parameters(reference["params"])), times_of(series));
   for (std::size_t i = 0; i < shots.size(); ++i)
   {
     SCOPED_TRACE(label(series[i]));

@@ -1,4 +1,5 @@
-// Lecture notes on constraints: the rod pendulum in dependent coordinates, and the exactness test (eqs. 3 to 5).
+// Lecture notes on constraints: the rod pendulum in dependent coordinates, and the exactness test
+// (eqs. 3 to 5).
 
 #include <cmath>
 #include <memory>
@@ -17,10 +18,7 @@ namespace
 
 using Names = std::vector<std::string>;
 
-std::string label(const YAML::Node & point)
-{
-  return "at " + point["t"].as<std::string>() + " s";
-}
+std::string label(const YAML::Node & point) { return "at " + point["t"].as<std::string>() + " s"; }
 
 TEST(LecturePendulum, when_run_in_three_coordinates_expect_reference_motion_and_pin_force)
 {
@@ -64,8 +62,8 @@ TEST(LecturePendulum, when_run_in_two_coordinates_expect_the_same_motion)
     // what the rotation of the rod takes.
     const Eigen::VectorXd radial = q.head(2) / q.head(2).norm();
     expect_close(
-      shots[i].constraint_force,
-      (radial.dot(to_vector(series[i]["lam"])) * radial).eval(), 1e-8, "Fc");
+      shots[i].constraint_force, (radial.dot(to_vector(series[i]["lam"])) * radial).eval(), 1e-8,
+      "Fc");
   }
 }
 

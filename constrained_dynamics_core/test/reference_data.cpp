@@ -1,8 +1,8 @@
 #include "reference_data.hpp"
 
 #include <cmath>
-#include <memory>
 #include <cstdlib>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -48,7 +48,8 @@ std::string set(const std::string & path, double value)
 }
 
 std::vector<std::string> set_all(
-  const std::string & prefix, const std::vector<std::string> & names, const Eigen::VectorXd & values)
+  const std::string & prefix, const std::vector<std::string> & names,
+  const Eigen::VectorXd & values)
 {
   std::vector<std::string> overrides;
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -102,8 +103,7 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
 
 std::vector<std::string> accurately()
 {
-  return {
-    "run.integrator=dopri5", "run.absolute_tolerance=1e-12", "run.relative_tolerance=1e-12"};
+  return {"run.integrator=dopri5", "run.absolute_tolerance=1e-12", "run.relative_tolerance=1e-12"};
 }
 
 Scenario load_scenario(
@@ -227,8 +227,7 @@ void expect_relative(
   const std::string & what)
 {
   ASSERT_EQ(actual.size(), expected.size()) << what;
-  EXPECT_LE(
-    (actual - expected).cwiseAbs().maxCoeff(), tolerance * expected.cwiseAbs().maxCoeff())
+  EXPECT_LE((actual - expected).cwiseAbs().maxCoeff(), tolerance * expected.cwiseAbs().maxCoeff())
     << what << " is " << actual.transpose() << ", expected " << expected.transpose();
 }
 

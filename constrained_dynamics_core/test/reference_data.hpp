@@ -28,7 +28,8 @@ std::string set(const std::string & path, double value);
 
 /// One override for each name: "<prefix><name>=<value>".
 std::vector<std::string> set_all(
-  const std::string & prefix, const std::vector<std::string> & names, const Eigen::VectorXd & values);
+  const std::string & prefix, const std::vector<std::string> & names,
+  const Eigen::VectorXd & values);
 
 /// Override of the whole initial state: q and u (key "u"), or q and q̇ (key "rates").
 std::string set_initial(
