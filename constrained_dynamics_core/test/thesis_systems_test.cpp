@@ -236,6 +236,21 @@ TEST_P(Thesis31, when_run_expect_features_of_figures_3_to_9)
   EXPECT_NEAR(std::atan2(dy, dx), limit, 1e-4);
 }
 
+TEST(Thesis31AtRest, when_quadratic_row_has_no_gradient_expect_singular_and_the_linear_set_fine)
+{
+  const Names rest = {"initial.rates={theta: 0, phi: 0, x: 0, y: 0, z: 0}"};
+  const Snapshot quadratic = solve_raw("thesis_3_1_nonlinear", rest);
+  EXPECT_EQ(quadratic.status, Status::kSingular);
+  EXPECT_EQ(quadratic.rank, 2);
+  EXPECT_TRUE(quadratic.acceleration.allFinite());
+  EXPECT_LE(quadratic.acceleration.norm(), 9.81);
+  const Snapshot linear = solve_raw("thesis_3_1_linear", rest);
+  EXPECT_EQ(linear.status, Status::kOk);
+  EXPECT_EQ(linear.rank, 3);
+  // (I + (M + m) a^2 + m b^2) ddphi = m g b
+  EXPECT_NEAR(linear.acceleration(1), 9.81 * 0.5 / 7.25, 1e-15);
+}
+
 INSTANTIATE_TEST_SUITE_P(
   ConstraintSets, Thesis31, ::testing::Values("linear", "nonlinear"),
   [](const ::testing::TestParamInfo<const char *> & set) { return std::string(set.param); });
