@@ -1,5 +1,6 @@
-// A constraint of one's own: a function that is written once, for any scalar type. Its derivatives come by
-// automatic differentiation. Here a nonlinear one: a body keeps its speed, vx² + vy² = c², under gravity.
+// A constraint of one's own: a function that is written once, for any scalar type. Its derivatives
+// come by automatic differentiation. Here a nonlinear one: a body keeps its speed, vx² + vy² = c²,
+// under gravity.
 #include <cmath>
 #include <iostream>
 
@@ -12,7 +13,8 @@ namespace cd = constrained_dynamics;
 int main()
 {
   cd::SceneDescription scene;
-  scene.bodies.push_back({"body", 1.0, {0, 0, 0}, Eigen::Matrix3d::Identity(), cd::Base::kPlanar, {}});
+  scene.bodies.push_back(
+    {"body", 1.0, {0, 0, 0}, Eigen::Matrix3d::Identity(), cd::Base::kPlanar, {}});
   scene.gravity = {0.0, -9.81, 0.0};
   auto system = std::make_shared<cd::RigidBodySystem>(scene);
 
@@ -29,12 +31,14 @@ int main()
   const double start = M_PI / 3;  // direction of flight
   simulation.start(
     {0.0, Eigen::Vector3d::Zero(), Eigen::Vector3d(c * std::cos(start), c * std::sin(start), 0.0)});
-  const cd::RunResult result = simulation.run(0.5, 0.1, [](const cd::Simulation & s)
-  {
-    std::cout << "t = " << s.state().time << " s: force along the flight "
-              << s.workspace().solution().multipliers(0) << " N\n";
-    return true;
-  });
+  const cd::RunResult result = simulation.run(
+    0.5, 0.1,
+    [](const cd::Simulation & s)
+    {
+      std::cout << "t = " << s.state().time << " s: force along the flight "
+                << s.workspace().solution().multipliers(0) << " N\n";
+      return true;
+    });
 
   // Exact: the sine of the direction is tanh(atanh(sin(start)) − g t/c), the force m g times that.
   const double sine = std::tanh(std::atanh(std::sin(start)) - 9.81 * 0.5 / c);
