@@ -185,13 +185,12 @@ AssemblyResult assemble_position(
   const System & system = dynamics.system();
   check_size("q", static_cast<std::size_t>(q.size()), system.coordinate_count());
   check_size("held", held.size(), system.coordinate_count());
-  const Eigen::VectorXd rest = Eigen::VectorXd::Zero(system.speed_count());
   system.normalise(q);
 
   RowEquations equations;
   equations.rows = rows_up_to(dynamics, workspace, RowLevel::kPosition);
   equations.evaluate = [&](const Eigen::VectorXd & x)
-  { return dynamics.update_rows(time, x, rest, workspace); };
+  { return dynamics.update_position_rows(time, x, workspace); };
   equations.advance = [&](Eigen::VectorXd & x, const Eigen::VectorXd & delta)
   {
     x += workspace.terms().kinematic_matrix * delta;

@@ -154,6 +154,7 @@ Dynamics::Dynamics(
   check_range("characteristic_length", options_.characteristic_length, 1e-6, 1e6);
 
   multiplier_weight_.setOnes(constraints_.row_count());
+  has_position_rows_.assign(static_cast<std::size_t>(constraints_.size()), false);
   for (int row = 0; row < constraints_.row_count(); ++row)
   {
     const RowDescription & description = constraints_.row(row);
@@ -162,6 +163,7 @@ Dynamics::Dynamics(
     if (description.level == RowLevel::kPosition)
     {
       position_rows_.push_back(row);
+      has_position_rows_[static_cast<std::size_t>(constraint_of_row_.back())] = true;
     }
     if (description.level == RowLevel::kVelocity)
     {
@@ -178,31 +180,45 @@ Dynamics::Dynamics(
   check_gain_size("nonholonomic_gain (Γ)", stabilisation.nonholonomic_gain, velocity_rows_.size());
 }
 
-Status Dynamics::update_rows(
-  double time, const ConstVectorRef & q, const ConstVectorRef & u,
-  Workspace & workspace) const noexcept CD_NONBLOCKING
+Status Dynamics::evaluate_rows(
+  Workspace::Subset subset, Workspace & workspace) const noexcept CD_NONBLOCKING
 {
-  const Status status = system().update_kinematics(time, q, u, *workspace.system_data_);
-  if (status != Status::kOk)
-  {
-    return status;
-  }
   Rows & rows = workspace.rows_;
   for (int i = 0; i < constraints_.size(); ++i)
   {
+    if (subset == Workspace::kPositionRows && !has_position_rows_[static_cast<std::size_t>(i)])
+    {
+      continue;
+    }
     const Eigen::Index offset = constraints_.row_offset(i);
     const Eigen::Index count = constraints_[i].row_count();
     RowBlock block{
       rows.position.segment(offset, count), rows.velocity.segment(offset, count),
       rows.jacobian.middleRows(offset, count), rows.bias.segment(offset, count)};
-    const Status row_status =
+    const Status status =
       constraints_[i].evaluate(*workspace.system_data_, workspace.scratch_, block);
-    if (row_status != Status::kOk)
+    if (status != Status::kOk)
     {
-      return row_status;
+      return status;
     }
   }
   return Status::kOk;
+}
+
+Status Dynamics::update_rows(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u,
+  Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const Status status = system().update_kinematics(time, q, u, *workspace.system_data_);
+  return status == Status::kOk ? evaluate_rows(Workspace::kAllRows, workspace) : status;
+}
+
+Status Dynamics::update_position_rows(
+  double time, const ConstVectorRef & q, Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const Status status =
+    system().update_kinematics(time, q, workspace.zero_speeds_, *workspace.system_data_);
+  return status == Status::kOk ? evaluate_rows(Workspace::kPositionRows, workspace) : status;
 }
 
 bool Dynamics::in_subset(int row, Workspace::Subset subset) const noexcept CD_NONBLOCKING
@@ -381,11 +397,13 @@ double Dynamics::residual(
 namespace
 {
 
-// Newton stops at the rounding of the rows; what is left there must be below this fraction of the
-// size of the unknowns, else the rows could not be met.
-constexpr double kProjectionTolerance = 1e-9;
-// Below this fraction another iteration cannot improve anything.
+// Newton goes on until nothing improves, or until the rows, scaled to the size of the unknowns'
+// changes, are met to some roundings of 1.
 constexpr double kProjectionFloor = 4.0 * std::numeric_limits<double>::epsilon();
+// What may be left then; more means that the rows cannot be met. Unknowns far above 1 leave roundings
+// of their own.
+constexpr double kProjectionTolerance = 1e-9;
+constexpr double kProjectionRounding = 1e3 * std::numeric_limits<double>::epsilon();
 
 }  // namespace
 
@@ -406,8 +424,7 @@ Status Dynamics::project(
     {
       return status;
     }
-    const double size = std::max(1.0, trial.cwiseAbs().maxCoeff());
-    const double left = residual(values, subset, workspace) / size;
+    const double left = residual(values, subset, workspace);
     const bool improved = left < 0.5 * best_residual;
     if (left < best_residual)
     {
@@ -441,7 +458,7 @@ Status Dynamics::project(
     }
     advance(trial);
   }
-  if (!(best_residual <= kProjectionTolerance))
+  if (!(best_residual <= kProjectionTolerance + kProjectionRounding * best.cwiseAbs().maxCoeff()))
   {
     return Status::kNotConverged;
   }
@@ -463,7 +480,7 @@ Status Dynamics::project_position(
   return project(
     Workspace::kPositionRows, workspace.rows_.position, q, workspace,
     [&](const ConstVectorRef & trial) noexcept
-    { return update_rows(time, trial, workspace.zero_speeds_, workspace); },
+    { return update_position_rows(time, trial, workspace); },
     [&](VectorRef trial) noexcept
     {
       trial.noalias() += workspace.terms().kinematic_matrix * workspace.row_solution_.acceleration;

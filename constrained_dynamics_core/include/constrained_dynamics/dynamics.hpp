@@ -177,6 +177,11 @@ public:
     double time, const ConstVectorRef & q, const ConstVectorRef & u,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Kinematics at rest and the rows of those constraints that have position rows; the others need
+  /// not exist at rest and are left alone. Statuses as above. Real-time safe: yes.
+  [[nodiscard]] Status update_position_rows(
+    double time, const ConstVectorRef & q, Workspace & workspace) const noexcept CD_NONBLOCKING;
+
   /// Accelerations, multipliers, constraint forces and wrenches for the state of the last
   /// update_rows and the inputs τ: the second half of `solve`.
   [[nodiscard]] Status solve_rows(
@@ -203,6 +208,8 @@ public:
   static constexpr int kProjectionIterations = 12;
 
 private:
+  Status evaluate_rows(
+    Workspace::Subset subset, Workspace & workspace) const noexcept CD_NONBLOCKING;
   void gather(
     const Eigen::VectorXd & bias, Workspace::Subset subset,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
@@ -227,6 +234,7 @@ private:
   std::shared_ptr<const Formulation> formulation_;
   std::vector<int> constraint_of_row_;
   std::vector<RowLevel> level_of_row_;
+  std::vector<bool> has_position_rows_;  // of each constraint
   std::vector<int> position_rows_;
   std::vector<int> velocity_rows_;
   Eigen::VectorXd multiplier_weight_;
