@@ -1,5 +1,6 @@
-// A constraint of one's own: a function written once, for any scalar type; derivatives come by automatic
-// differentiation. Here a nonlinear one: a body keeps its speed, vx² + vy² = c², under gravity.
+// A constraint of one's own: a function written once, for any scalar type; derivatives come by
+// automatic differentiation. Here a nonlinear one: a body keeps its speed, vx² + vy² = c², under
+// gravity.
 #include <cmath>
 #include <iostream>
 
@@ -29,7 +30,8 @@ int main()
   const double a = M_PI / 3;  // direction of flight at the start
   simulation.start(
     {0.0, Eigen::Vector3d::Zero(), Eigen::Vector3d(c * std::cos(a), c * std::sin(a), 0.0)});
-  const cd::RunResult result = simulation.run(0.5, 0.5, [](const cd::Simulation &) { return true; });
+  const cd::RunResult result =
+    simulation.run(0.5, 0.5, [](const cd::Simulation &) { return true; });
   std::cout << "force along the flight " << simulation.workspace().solution().multipliers(0)
             << " N\n";
 
