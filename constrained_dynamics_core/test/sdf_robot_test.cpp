@@ -2,9 +2,11 @@
 // test/robots/hostile are read by robot_xml_test.
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <limits>
 #include <memory>
+#include <ostream>
 #include <random>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -132,6 +134,8 @@ struct Twin
   const char * file;
   Base base;
 };
+
+void PrintTo(const Twin & twin, std::ostream * out) { *out << twin.name; }
 
 class SdfTwin : public ::testing::TestWithParam<Twin>
 {
@@ -655,6 +659,87 @@ TEST(SdfRobot, when_every_prefix_of_a_document_is_read_expect_refusal_without_ha
     EXPECT_NE(refusal_of_text(text.substr(0, length)), "") << length;
   }
   EXPECT_EQ(refusal_of_text(text), "");
+}
+
+/// Lines of the document exchanged, repeated or lost, or a number of it replaced.
+std::string damaged(const std::vector<std::string> & lines, std::mt19937 & generator)
+{
+  static const std::vector<std::string> numbers = {"nan", "-1",    "0",  "1e308", "-1e308",
+                                                   "",    "1e400", "0x", "1 2",   "5e-324"};
+  const auto pick = [&generator](std::size_t count)
+  { return std::uniform_int_distribution<std::size_t>(0, count - 1)(generator); };
+  std::vector<std::string> result = lines;
+  const std::size_t kind = pick(4);
+  const std::size_t at = pick(lines.size());
+  if (kind == 0)
+  {
+    std::swap(result[at], result[pick(lines.size())]);
+  }
+  else if (kind == 1)
+  {
+    result[at] += result[at];
+  }
+  else if (kind == 2)
+  {
+    result[at].clear();
+  }
+  else
+  {
+    const std::size_t begin = result[at].find_first_of("0123456789");
+    if (begin != std::string::npos)
+    {
+      const std::size_t end = result[at].find_first_not_of("0123456789.e-", begin);
+      result[at].replace(begin, end - begin, numbers[pick(numbers.size())]);
+    }
+  }
+  std::string text;
+  for (const std::string & line : result)
+  {
+    text += line + "\n";
+  }
+  return text;
+}
+
+TEST(SdfRobot, when_document_is_damaged_expect_refusal_or_finite_placements)
+{
+  std::ifstream file(kRobots + "/arm.sdf");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);)
+  {
+    lines.push_back(line);
+  }
+  const unsigned seed = 5;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 generator(seed);
+  int refused = 0;
+  const int count = 1000;
+  for (int i = 0; i < count; ++i)
+  {
+    const std::string text = damaged(lines, generator);
+    std::shared_ptr<RigidBodySystem> system;
+    try
+    {
+      system = RigidBodySystem::from_sdf_text(text);
+    }
+    catch (const std::invalid_argument &)
+    {
+      ++refused;
+      continue;
+    }
+    const auto data = system->make_data();
+    const Eigen::VectorXd u = Eigen::VectorXd::Zero(system->speed_count());
+    // Finite but huge numbers may overflow later; then the status says so.
+    if (
+      system->update_kinematics(0.0, system->neutral_coordinates(), u, *data) == Status::kOk &&
+      system->update_dynamics(*data) == Status::kOk)
+    {
+      EXPECT_TRUE(data->terms.mass_matrix.allFinite()) << text;
+      EXPECT_TRUE(data->terms.force.allFinite()) << text;
+    }
+  }
+  // Both happen often.
+  EXPECT_GT(refused, count / 10);
+  EXPECT_LT(refused, count * 9 / 10);
 }
 
 // The legs of the published biped are closed chains.
