@@ -258,14 +258,13 @@ void Dynamics::gather(
 }
 
 Status Dynamics::solve_gathered(
-  Workspace::Subset subset, FormulationData & data,
+  Workspace::Subset subset, RankOptions rank, FormulationData & data,
   Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   const int m = workspace.active_row_count_;
   int & nominal = workspace.nominal_rank_[subset];
   // Where nobody has analysed the rows that are active now, only directions that are clearly there
   // count, and what is found becomes the nominal rank.
-  RankOptions rank = options_.rank;
   if (nominal == Workspace::kUnknownRank)
   {
     rank.redundancy_tolerance = rank.singular_tolerance;
@@ -362,7 +361,7 @@ Status Dynamics::solve_rows(
   stabilise(workspace);
   gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
   const Status status =
-    solve_gathered(Workspace::kAllRows, *workspace.formulation_data_, workspace);
+    solve_gathered(Workspace::kAllRows, options_.rank, *workspace.formulation_data_, workspace);
   if (has_output(status))
   {
     scatter(workspace);
@@ -409,14 +408,17 @@ constexpr double kProjectionRounding = 1e3 * std::numeric_limits<double>::epsilo
 
 template <typename Evaluate, typename Advance>
 Status Dynamics::project(
-  Workspace::Subset subset, const Eigen::VectorXd & values, VectorRef x, Workspace & workspace,
-  const Evaluate & evaluate, const Advance & advance) const noexcept CD_NONBLOCKING
+  Workspace::Subset subset, const Eigen::VectorXd & values, double singular_tolerance, VectorRef x,
+  Workspace & workspace, const Evaluate & evaluate,
+  const Advance & advance) const noexcept CD_NONBLOCKING
 {
+  RankOptions rank = options_.rank;
+  rank.singular_tolerance = std::max(rank.singular_tolerance, singular_tolerance);
+  rank.redundancy_tolerance = std::max(rank.redundancy_tolerance, rank.singular_tolerance);
   auto trial = workspace.trial_.head(x.size());
   auto best = workspace.best_.head(x.size());
   trial = x;
   double best_residual = std::numeric_limits<double>::infinity();
-  Status worst = Status::kOk;
   for (int i = 0; i <= kProjectionIterations; ++i)
   {
     Status status = evaluate(trial);
@@ -447,14 +449,10 @@ Status Dynamics::project(
     // With h = 0 the formulation gives the solution of A δ = −φ with the least δᵀ Q δ.
     workspace.stabilised_bias_ = -values;
     gather(workspace.stabilised_bias_, subset, workspace);
-    status = solve_gathered(subset, *workspace.projection_data_, workspace);
+    status = solve_gathered(subset, rank, *workspace.projection_data_, workspace);
     if (!has_output(status))
     {
       return status;
-    }
-    if (status == Status::kSingular)
-    {
-      worst = Status::kSingular;
     }
     advance(trial);
   }
@@ -463,11 +461,12 @@ Status Dynamics::project(
     return Status::kNotConverged;
   }
   x = best;
-  return worst;
+  return Status::kOk;
 }
 
 Status Dynamics::project_position(
-  double time, VectorRef q, Workspace & workspace) const noexcept CD_NONBLOCKING
+  double time, VectorRef q, Workspace & workspace,
+  double singular_tolerance) const noexcept CD_NONBLOCKING
 {
   if (q.size() != system().coordinate_count())
   {
@@ -478,7 +477,7 @@ Status Dynamics::project_position(
     return Status::kOk;
   }
   return project(
-    Workspace::kPositionRows, workspace.rows_.position, q, workspace,
+    Workspace::kPositionRows, workspace.rows_.position, singular_tolerance, q, workspace,
     [&](const ConstVectorRef & trial) noexcept
     { return update_position_rows(time, trial, workspace); },
     [&](VectorRef trial) noexcept
@@ -489,8 +488,8 @@ Status Dynamics::project_position(
 }
 
 Status Dynamics::project_velocity(
-  double time, const ConstVectorRef & q, VectorRef u,
-  Workspace & workspace) const noexcept CD_NONBLOCKING
+  double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
+  double singular_tolerance) const noexcept CD_NONBLOCKING
 {
   if (u.size() != system().speed_count())
   {
@@ -501,7 +500,7 @@ Status Dynamics::project_velocity(
     return Status::kOk;
   }
   return project(
-    Workspace::kVelocityRows, workspace.rows_.velocity, u, workspace,
+    Workspace::kVelocityRows, workspace.rows_.velocity, singular_tolerance, u, workspace,
     [&](const ConstVectorRef & trial) noexcept { return update_rows(time, q, trial, workspace); },
     [&](VectorRef trial) noexcept { trial += workspace.row_solution_.acceleration; });
 }

@@ -194,16 +194,21 @@ public:
     double time, const ConstVectorRef & q, const ConstVectorRef & u, const ConstVectorRef & inputs,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Row directions below this fraction are left alone by projections: close to a singular position
+  /// the correction would be rounding divided by the distance. They are met again a little later.
+  static constexpr double kProjectionSingularTolerance = 1e-5;
+
   /// Moves q to φ(q, t) = 0 by the physically smallest correction (in the norm of Q), Newton with
-  /// at most `kProjectionIterations` iterations. q is untouched unless has_output(status).
-  /// Statuses: kOk, kSingular; kNotConverged and failures of evaluation. Real-time safe: yes.
+  /// at most `kProjectionIterations` iterations. q is untouched unless the status is kOk.
+  /// Statuses: kOk, kNotConverged, failures of evaluation. Real-time safe: yes.
   [[nodiscard]] Status project_position(
-    double time, VectorRef q, Workspace & workspace) const noexcept CD_NONBLOCKING;
+    double time, VectorRef q, Workspace & workspace,
+    double singular_tolerance = kProjectionSingularTolerance) const noexcept CD_NONBLOCKING;
 
   /// Moves u to φ̇ = 0 and ψ = 0 by the physically smallest correction. Likewise.
   [[nodiscard]] Status project_velocity(
-    double time, const ConstVectorRef & q, VectorRef u,
-    Workspace & workspace) const noexcept CD_NONBLOCKING;
+    double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
+    double singular_tolerance = kProjectionSingularTolerance) const noexcept CD_NONBLOCKING;
 
   static constexpr int kProjectionIterations = 12;
 
@@ -214,7 +219,7 @@ private:
     const Eigen::VectorXd & bias, Workspace::Subset subset,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
   Status solve_gathered(
-    Workspace::Subset subset, FormulationData & data,
+    Workspace::Subset subset, RankOptions rank, FormulationData & data,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
   void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
   void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;
@@ -226,8 +231,9 @@ private:
   /// Newton on the rows of `subset`, whose residuals are `values`, with the unknowns x.
   template <typename Evaluate, typename Advance>
   Status project(
-    Workspace::Subset subset, const Eigen::VectorXd & values, VectorRef x, Workspace & workspace,
-    const Evaluate & evaluate, const Advance & advance) const noexcept CD_NONBLOCKING;
+    Workspace::Subset subset, const Eigen::VectorXd & values, double singular_tolerance,
+    VectorRef x, Workspace & workspace, const Evaluate & evaluate,
+    const Advance & advance) const noexcept CD_NONBLOCKING;
 
   ConstraintSet constraints_;
   DynamicsOptions options_;

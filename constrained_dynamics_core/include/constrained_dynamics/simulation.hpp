@@ -59,6 +59,9 @@ struct RunResult
 /// Integrates a constrained system on its configuration manifold: stages in coordinates and speeds,
 /// quaternions normalised and, with Stabilisation::projection, q and u moved back to the rows after
 /// each step.
+///
+/// Singular positions are passed on the branch that the motion is on: where a stage falls on one, its
+/// acceleration is the mean of the accelerations on the manifold shortly before and shortly after.
 class CONSTRAINED_DYNAMICS_EXPORT Simulation
 {
 public:
@@ -104,6 +107,9 @@ public:
 private:
   Status derivative(
     double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING;
+  /// The derivative for a stage: at a singular position the mean of those just before and after it.
+  Status stage_derivative(
+    double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING;
   Status settle(double time, VectorRef x) noexcept CD_NONBLOCKING;
   void store(double time, const ConstVectorRef & x) noexcept CD_NONBLOCKING;
   Status fixed_step(double time, double next_time) noexcept CD_NONBLOCKING;
@@ -118,6 +124,9 @@ private:
   Eigen::VectorXd input_values_;
   Eigen::VectorXd x_;
   Eigen::VectorXd stage_;
+  Eigen::VectorXd beside_;
+  Eigen::VectorXd beside_slope_;
+  Eigen::VectorXd mean_acceleration_;
   std::vector<Eigen::VectorXd> slopes_;
   RunResult counts_;
   Status last_status_ = Status::kOk;
