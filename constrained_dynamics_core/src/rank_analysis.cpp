@@ -87,9 +87,7 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
   const std::vector<bool> free_q(static_cast<std::size_t>(system().coordinate_count()), false);
   const std::vector<bool> free_u(static_cast<std::size_t>(n), false);
   const auto evaluate = [&](const State & at)
-  {
-    return update_rows(at.time, at.q, at.u, workspace);
-  };
+  { return update_rows(at.time, at.q, at.u, workspace); };
   const Status start = evaluate(state);
   if (start != Status::kOk)
   {
@@ -182,8 +180,8 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
       {
         const Eigen::JacobiSVD<Eigen::MatrixXd> svd(matrix);
         int & nominal = workspace.nominal_rank_[static_cast<std::size_t>(subset)];
-        nominal = std::max(
-          nominal, numerical_rank(svd.singularValues(), options_.rank.singular_tolerance));
+        nominal =
+          std::max(nominal, numerical_rank(svd.singularValues(), options_.rank.singular_tolerance));
       }
     }
   }

@@ -6,11 +6,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include <boost/numeric/odeint/util/unwrap_reference.hpp>
 #include <boost/numeric/odeint/stepper/controlled_runge_kutta.hpp>
 #include <boost/numeric/odeint/stepper/dense_output_runge_kutta.hpp>
 #include <boost/numeric/odeint/stepper/generation.hpp>
 #include <boost/numeric/odeint/stepper/runge_kutta_dopri5.hpp>
+#include <boost/numeric/odeint/util/unwrap_reference.hpp>
 
 namespace constrained_dynamics
 {
@@ -117,8 +117,7 @@ RankReport Simulation::start(const State & state)
   {
     std::ostringstream message;
     message << "the state has " << state.q.size() << " coordinates and " << state.u.size()
-            << " speeds; allowed: " << system.coordinate_count() << " and "
-            << system.speed_count();
+            << " speeds; allowed: " << system.coordinate_count() << " and " << system.speed_count();
     throw std::invalid_argument(message.str());
   }
   const RankReport report = dynamics_->analyse(state, workspace_);
@@ -129,8 +128,8 @@ RankReport Simulation::start(const State & state)
   return report;
 }
 
-Status Simulation::derivative(
-  double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING
+Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
+  CD_NONBLOCKING
 {
   const System & system = dynamics_->system();
   const Eigen::Index nq = system.coordinate_count();
@@ -161,8 +160,8 @@ Status Simulation::derivative(
   return status;
 }
 
-Status Simulation::stage_derivative(
-  double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING
+Status Simulation::stage_derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
+  CD_NONBLOCKING
 {
   // Largest change of a coordinate: the mean is right to its square, the accelerations beside the
   // singular position to ε divided by it.
@@ -304,14 +303,13 @@ RunResult Simulation::run(double until, double output_interval, const Observer &
   if (!(until >= state_.time && std::isfinite(until)))
   {
     std::ostringstream message;
-    message << "end of the run is " << until << " s; allowed: finite and not before "
-            << state_.time << " s";
+    message << "end of the run is " << until << " s; allowed: finite and not before " << state_.time
+            << " s";
     throw std::invalid_argument(message.str());
   }
   counts_ = RunResult{};
-  return options_.integrator == Integrator::kDopri5
-           ? run_adaptive(until, output_interval, observer)
-           : run_fixed(until, output_interval, observer);
+  return options_.integrator == Integrator::kDopri5 ? run_adaptive(until, output_interval, observer)
+                                                    : run_fixed(until, output_interval, observer);
 }
 
 namespace

@@ -119,7 +119,7 @@ private:
   Eigen::VectorXd active_scale_;
   Eigen::VectorXd active_weight_;
 
-  Eigen::VectorXd row_scale_;       // of all rows
+  Eigen::VectorXd row_scale_;        // of all rows
   Eigen::VectorXd stabilised_bias_;  // of all rows
   Eigen::VectorXd gain_work_;
   Eigen::VectorXd force_;  // P + G τ, later 0 for projections
@@ -213,11 +213,10 @@ public:
   static constexpr int kProjectionIterations = 12;
 
 private:
-  Status evaluate_rows(
-    Workspace::Subset subset, Workspace & workspace) const noexcept CD_NONBLOCKING;
-  void gather(
-    const Eigen::VectorXd & bias, Workspace::Subset subset,
-    Workspace & workspace) const noexcept CD_NONBLOCKING;
+  Status evaluate_rows(Workspace::Subset subset, Workspace & workspace) const noexcept
+    CD_NONBLOCKING;
+  void gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Workspace & workspace)
+    const noexcept CD_NONBLOCKING;
   Status solve_gathered(
     Workspace::Subset subset, RankOptions rank, FormulationData & data,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
