@@ -202,12 +202,15 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
       {
         report.condition = values(0) / values(report.rank_here - 1);
       }
-      Eigen::MatrixXd null_space = svd.matrixU().rightCols(matrix.rows() - report.rank_here);
-      for (std::size_t i = 0; i < rows.size(); ++i)
+      if (report.rank_here < matrix.rows())
       {
-        null_space.row(static_cast<Eigen::Index>(i)) *= workspace.row_scale_(rows[i]);
+        Eigen::MatrixXd null_space = svd.matrixU().rightCols(matrix.rows() - report.rank_here);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+        {
+          null_space.row(static_cast<Eigen::Index>(i)) *= workspace.row_scale_(rows[i]);
+        }
+        report.dependencies = dependencies_of(std::move(null_space), rows);
       }
-      report.dependencies = dependencies_of(std::move(null_space), rows);
     }
   }
   return report;
