@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "constrained_dynamics/formulations/kane_nonminimal.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -219,9 +221,8 @@ bool Dynamics::in_subset(int row, Workspace::Subset subset) const noexcept CD_NO
   }
 }
 
-void Dynamics::gather(
-  const Eigen::VectorXd & bias, Workspace::Subset subset,
-  Workspace & workspace) const noexcept CD_NONBLOCKING
+void Dynamics::gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Workspace & workspace)
+  const noexcept CD_NONBLOCKING
 {
   int k = 0;
   for (int row = 0; row < constraints_.row_count(); ++row)
@@ -325,8 +326,8 @@ void Dynamics::scatter(Workspace & workspace) const noexcept CD_NONBLOCKING
   }
 }
 
-Status Dynamics::solve_rows(
-  const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING
+Status Dynamics::solve_rows(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
+  CD_NONBLOCKING
 {
   if (inputs.size() != system().input_count())
   {
@@ -449,8 +450,8 @@ Status Dynamics::project(
   return worst;
 }
 
-Status Dynamics::project_position(
-  double time, VectorRef q, Workspace & workspace) const noexcept CD_NONBLOCKING
+Status Dynamics::project_position(double time, VectorRef q, Workspace & workspace) const noexcept
+  CD_NONBLOCKING
 {
   if (q.size() != system().coordinate_count())
   {
