@@ -1,5 +1,5 @@
-// An arm with its tip on a wall: one solve a millisecond, as in a control cycle, then the step of a simulation.
-// Joint damping brings it to rest, where statics give the force on the wall by hand.
+// An arm with its tip on a wall: one solve a millisecond, as in a control cycle, then the step of a
+// simulation. Joint damping brings it to rest, where statics give the force on the wall by hand.
 #include <cmath>
 #include <iostream>
 
@@ -73,13 +73,14 @@ int main()
     }
   }
   // At rest the torques about shoulder and elbow vanish. With a, b the angles of the links to the
-  // horizontal: m g (1.5 cos a + 0.5 cos b) + λ (sin a + sin b) = 0 and m g 0.5 cos b + λ sin b = 0.
+  // horizontal: m g (1.5 cos a + 0.5 cos b) + λ (sin a + sin b) = 0 and m g 0.5 cos b + λ sin b =
+  // 0.
   const Eigen::VectorXd & q = simulation.state().q;
   const double force = simulation.workspace().solution().multipliers(0);
   const double b = q(0) + q(1);
   const double elbow = 9.81 * 0.5 * std::cos(b) + force * std::sin(b);
   const double shoulder = elbow + 9.81 * 1.5 * std::cos(q(0)) + force * std::sin(q(0));
-  std::cout << "torques left " << shoulder << ", " << elbow << " N m; largest distance from the wall "
-            << violation << " m\n";
+  std::cout << "torques left " << shoulder << ", " << elbow
+            << " N m; largest distance from the wall " << violation << " m\n";
   return std::abs(shoulder) < 1e-6 && std::abs(elbow) < 1e-6 && violation < 1e-12 ? 0 : 1;
 }

@@ -26,8 +26,8 @@ int main()
   std::cout << "status         " << cd::to_string(status) << "\n"
             << "accelerations  " << solution.acceleration.transpose() << " rad/s²\n"
             << "multipliers    " << solution.multipliers.transpose() << " N\n"
-            << "force on the coupler's tip  "
-            << solution.wrenches[0].on_a.force.transpose() << " N\n";
+            << "force on the coupler's tip  " << solution.wrenches[0].on_a.force.transpose()
+            << " N\n";
 
   // By hand: inertia 41/9 kg m² and torque of gravity −4.5 · 9.81 N m, both seen from the crank.
   const bool right = std::abs(solution.acceleration(0) + 4.5 * 9.81 / (41.0 / 9.0)) < 1e-12;

@@ -112,8 +112,8 @@ AssemblyResult assemble(
   if (start != Status::kOk)
   {
     throw std::invalid_argument(
-      std::string("the rows cannot be evaluated at the given ") + what +
-      ": status " + to_string(start));
+      std::string("the rows cannot be evaluated at the given ") + what + ": status " +
+      to_string(start));
   }
   AssemblyResult best;
   best.residual = std::numeric_limits<double>::infinity();
@@ -133,9 +133,10 @@ AssemblyResult assemble(
     {
       best.residual = residual;
       best.iterations = iterations;
-      best.worst_row = r.size() > 0 ? dynamics.constraints().row_name(
-                                        equations.rows[static_cast<std::size_t>(worst)])
-                                    : std::string();
+      best.worst_row =
+        r.size() > 0
+          ? dynamics.constraints().row_name(equations.rows[static_cast<std::size_t>(worst)])
+          : std::string();
       best_x = trial;
     }
     if (best.residual <= tolerance)
@@ -171,8 +172,8 @@ void check_size(const char * what, std::size_t size, int wanted)
   if (size != static_cast<std::size_t>(wanted))
   {
     throw std::invalid_argument(
-      std::string(what) + " has size " + std::to_string(size) + "; allowed: " +
-      std::to_string(wanted));
+      std::string(what) + " has size " + std::to_string(size) +
+      "; allowed: " + std::to_string(wanted));
   }
 }
 
@@ -185,13 +186,12 @@ AssemblyResult assemble_position(
   const System & system = dynamics.system();
   check_size("q", static_cast<std::size_t>(q.size()), system.coordinate_count());
   check_size("held", held.size(), system.coordinate_count());
-  const Eigen::VectorXd rest = Eigen::VectorXd::Zero(system.speed_count());
   system.normalise(q);
 
   RowEquations equations;
   equations.rows = rows_up_to(dynamics, workspace, RowLevel::kPosition);
   equations.evaluate = [&](const Eigen::VectorXd & x)
-  { return dynamics.update_rows(time, x, rest, workspace); };
+  { return dynamics.update_position_rows(time, x, workspace); };
   equations.advance = [&](Eigen::VectorXd & x, const Eigen::VectorXd & delta)
   {
     x += workspace.terms().kinematic_matrix * delta;

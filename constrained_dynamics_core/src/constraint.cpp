@@ -51,9 +51,8 @@ Constraint::Constraint(
 
 Constraint::~Constraint() = default;
 
-Status Constraint::evaluate(
-  const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-  CD_NONBLOCKING
+Status Constraint::evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
+  const noexcept CD_NONBLOCKING
 {
   const Status status = do_evaluate(data, scratch, rows);
   if (status != Status::kOk)
@@ -66,8 +65,8 @@ Status Constraint::evaluate(
 }
 
 void Constraint::do_wrenches(
-  const SystemData &, ConstraintScratch &, const ConstVectorRef &, WrenchPair * out) const noexcept
-  CD_NONBLOCKING
+  const SystemData &, ConstraintScratch &, const ConstVectorRef &,
+  WrenchPair * out) const noexcept CD_NONBLOCKING
 {
   for (std::size_t i = 0; i < wrench_bodies_.size(); ++i)
   {

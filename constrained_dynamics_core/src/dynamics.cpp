@@ -156,6 +156,7 @@ Dynamics::Dynamics(
   check_range("characteristic_length", options_.characteristic_length, 1e-6, 1e6);
 
   multiplier_weight_.setOnes(constraints_.row_count());
+  has_position_rows_.assign(static_cast<std::size_t>(constraints_.size()), false);
   for (int row = 0; row < constraints_.row_count(); ++row)
   {
     const RowDescription & description = constraints_.row(row);
@@ -164,6 +165,7 @@ Dynamics::Dynamics(
     if (description.level == RowLevel::kPosition)
     {
       position_rows_.push_back(row);
+      has_position_rows_[static_cast<std::size_t>(constraint_of_row_.back())] = true;
     }
     if (description.level == RowLevel::kVelocity)
     {
@@ -180,31 +182,45 @@ Dynamics::Dynamics(
   check_gain_size("nonholonomic_gain (Γ)", stabilisation.nonholonomic_gain, velocity_rows_.size());
 }
 
-Status Dynamics::update_rows(
-  double time, const ConstVectorRef & q, const ConstVectorRef & u,
-  Workspace & workspace) const noexcept CD_NONBLOCKING
+Status Dynamics::evaluate_rows(
+  Workspace::Subset subset, Workspace & workspace) const noexcept CD_NONBLOCKING
 {
-  const Status status = system().update_kinematics(time, q, u, *workspace.system_data_);
-  if (status != Status::kOk)
-  {
-    return status;
-  }
   Rows & rows = workspace.rows_;
   for (int i = 0; i < constraints_.size(); ++i)
   {
+    if (subset == Workspace::kPositionRows && !has_position_rows_[static_cast<std::size_t>(i)])
+    {
+      continue;
+    }
     const Eigen::Index offset = constraints_.row_offset(i);
     const Eigen::Index count = constraints_[i].row_count();
     RowBlock block{
       rows.position.segment(offset, count), rows.velocity.segment(offset, count),
       rows.jacobian.middleRows(offset, count), rows.bias.segment(offset, count)};
-    const Status row_status =
+    const Status status =
       constraints_[i].evaluate(*workspace.system_data_, workspace.scratch_, block);
-    if (row_status != Status::kOk)
+    if (status != Status::kOk)
     {
-      return row_status;
+      return status;
     }
   }
   return Status::kOk;
+}
+
+Status Dynamics::update_rows(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u,
+  Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const Status status = system().update_kinematics(time, q, u, *workspace.system_data_);
+  return status == Status::kOk ? evaluate_rows(Workspace::kAllRows, workspace) : status;
+}
+
+Status Dynamics::update_position_rows(
+  double time, const ConstVectorRef & q, Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const Status status =
+    system().update_kinematics(time, q, workspace.zero_speeds_, *workspace.system_data_);
+  return status == Status::kOk ? evaluate_rows(Workspace::kPositionRows, workspace) : status;
 }
 
 bool Dynamics::in_subset(int row, Workspace::Subset subset) const noexcept CD_NONBLOCKING
@@ -243,14 +259,13 @@ void Dynamics::gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Wo
 }
 
 Status Dynamics::solve_gathered(
-  Workspace::Subset subset, FormulationData & data,
+  Workspace::Subset subset, RankOptions rank, FormulationData & data,
   Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   const int m = workspace.active_row_count_;
   int & nominal = workspace.nominal_rank_[subset];
   // Where nobody has analysed the rows that are active now, only directions that are clearly there
   // count, and what is found becomes the nominal rank.
-  RankOptions rank = options_.rank;
   if (nominal == Workspace::kUnknownRank)
   {
     rank.redundancy_tolerance = rank.singular_tolerance;
@@ -347,7 +362,7 @@ Status Dynamics::solve_rows(const ConstVectorRef & inputs, Workspace & workspace
   stabilise(workspace);
   gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
   const Status status =
-    solve_gathered(Workspace::kAllRows, *workspace.formulation_data_, workspace);
+    solve_gathered(Workspace::kAllRows, options_.rank, *workspace.formulation_data_, workspace);
   if (has_output(status))
   {
     scatter(workspace);
@@ -382,24 +397,29 @@ double Dynamics::residual(
 namespace
 {
 
-// Newton stops at the rounding of the rows; what is left there must be below this fraction of the
-// size of the unknowns, else the rows could not be met.
-constexpr double kProjectionTolerance = 1e-9;
-// Below this fraction another iteration cannot improve anything.
+// Newton goes on until nothing improves, or until the rows, scaled to the size of the unknowns'
+// changes, are met to some roundings of 1.
 constexpr double kProjectionFloor = 4.0 * std::numeric_limits<double>::epsilon();
+// What may be left then; more means that the rows cannot be met. Unknowns far above 1 leave roundings
+// of their own.
+constexpr double kProjectionTolerance = 1e-9;
+constexpr double kProjectionRounding = 1e3 * std::numeric_limits<double>::epsilon();
 
 }  // namespace
 
 template <typename Evaluate, typename Advance>
 Status Dynamics::project(
-  Workspace::Subset subset, const Eigen::VectorXd & values, VectorRef x, Workspace & workspace,
-  const Evaluate & evaluate, const Advance & advance) const noexcept CD_NONBLOCKING
+  Workspace::Subset subset, const Eigen::VectorXd & values, double singular_tolerance, VectorRef x,
+  Workspace & workspace, const Evaluate & evaluate,
+  const Advance & advance) const noexcept CD_NONBLOCKING
 {
+  RankOptions rank = options_.rank;
+  rank.singular_tolerance = std::max(rank.singular_tolerance, singular_tolerance);
+  rank.redundancy_tolerance = std::max(rank.redundancy_tolerance, rank.singular_tolerance);
   auto trial = workspace.trial_.head(x.size());
   auto best = workspace.best_.head(x.size());
   trial = x;
   double best_residual = std::numeric_limits<double>::infinity();
-  Status worst = Status::kOk;
   for (int i = 0; i <= kProjectionIterations; ++i)
   {
     Status status = evaluate(trial);
@@ -407,8 +427,7 @@ Status Dynamics::project(
     {
       return status;
     }
-    const double size = std::max(1.0, trial.cwiseAbs().maxCoeff());
-    const double left = residual(values, subset, workspace) / size;
+    const double left = residual(values, subset, workspace);
     const bool improved = left < 0.5 * best_residual;
     if (left < best_residual)
     {
@@ -431,27 +450,24 @@ Status Dynamics::project(
     // With h = 0 the formulation gives the solution of A δ = −φ with the least δᵀ Q δ.
     workspace.stabilised_bias_ = -values;
     gather(workspace.stabilised_bias_, subset, workspace);
-    status = solve_gathered(subset, *workspace.projection_data_, workspace);
+    status = solve_gathered(subset, rank, *workspace.projection_data_, workspace);
     if (!has_output(status))
     {
       return status;
     }
-    if (status == Status::kSingular)
-    {
-      worst = Status::kSingular;
-    }
     advance(trial);
   }
-  if (!(best_residual <= kProjectionTolerance))
+  if (!(best_residual <= kProjectionTolerance + kProjectionRounding * best.cwiseAbs().maxCoeff()))
   {
     return Status::kNotConverged;
   }
   x = best;
-  return worst;
+  return Status::kOk;
 }
 
-Status Dynamics::project_position(double time, VectorRef q, Workspace & workspace) const noexcept
-  CD_NONBLOCKING
+Status Dynamics::project_position(
+  double time, VectorRef q, Workspace & workspace,
+  double singular_tolerance) const noexcept CD_NONBLOCKING
 {
   if (q.size() != system().coordinate_count())
   {
@@ -462,9 +478,9 @@ Status Dynamics::project_position(double time, VectorRef q, Workspace & workspac
     return Status::kOk;
   }
   return project(
-    Workspace::kPositionRows, workspace.rows_.position, q, workspace,
+    Workspace::kPositionRows, workspace.rows_.position, singular_tolerance, q, workspace,
     [&](const ConstVectorRef & trial) noexcept
-    { return update_rows(time, trial, workspace.zero_speeds_, workspace); },
+    { return update_position_rows(time, trial, workspace); },
     [&](VectorRef trial) noexcept
     {
       trial.noalias() += workspace.terms().kinematic_matrix * workspace.row_solution_.acceleration;
@@ -473,8 +489,8 @@ Status Dynamics::project_position(double time, VectorRef q, Workspace & workspac
 }
 
 Status Dynamics::project_velocity(
-  double time, const ConstVectorRef & q, VectorRef u,
-  Workspace & workspace) const noexcept CD_NONBLOCKING
+  double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
+  double singular_tolerance) const noexcept CD_NONBLOCKING
 {
   if (u.size() != system().speed_count())
   {
@@ -485,7 +501,7 @@ Status Dynamics::project_velocity(
     return Status::kOk;
   }
   return project(
-    Workspace::kVelocityRows, workspace.rows_.velocity, u, workspace,
+    Workspace::kVelocityRows, workspace.rows_.velocity, singular_tolerance, u, workspace,
     [&](const ConstVectorRef & trial) noexcept { return update_rows(time, q, trial, workspace); },
     [&](VectorRef trial) noexcept { trial += workspace.row_solution_.acceleration; });
 }

@@ -146,13 +146,13 @@ FormulaBinding::FormulaBinding(
   // Index of a variable of `all` in the program that is being compiled; the rest share one place.
   std::vector<int> places;
   int place_of_unused = 0;
-  const auto place = [&](std::size_t i)
-  { return i < places.size() ? places[i] : place_of_unused; };
+  const auto place = [&](std::size_t i) { return i < places.size() ? places[i] : place_of_unused; };
 
   // Frame quantities become variables when a formula first asks for them.
   std::map<std::tuple<int, int, int>, std::size_t> frame_variables;
-  const auto resolve = [&](const std::string & function, const std::string & argument, bool first)
-    -> std::optional<int>
+  const auto resolve = [&](
+                         const std::string & function, const std::string & argument,
+                         bool first) -> std::optional<int>
   {
     const std::vector<std::string> & frames = system.frame_names();
     const auto found = std::find(frames.begin(), frames.end(), argument);
@@ -239,7 +239,8 @@ FormulaBinding::FormulaBinding(
     return has_frame ? all[i].index : -1;
   };
   std::sort(
-    used.begin(), used.end(), [&](std::size_t a, std::size_t b)
+    used.begin(), used.end(),
+    [&](std::size_t a, std::size_t b)
     { return std::make_pair(frame_of(a), a) < std::make_pair(frame_of(b), b); });
   used.erase(std::unique(used.begin(), used.end()), used.end());
 
@@ -370,8 +371,8 @@ const Dual * FormulaBinding::evaluate_rates(
   return are_finite(outputs, output_count()) ? outputs : nullptr;
 }
 
-const Jet2 * FormulaBinding::evaluate_jets(
-  const SystemData & data, double * scratch) const noexcept CD_NONBLOCKING
+const Jet2 * FormulaBinding::evaluate_jets(const SystemData & data, double * scratch) const noexcept
+  CD_NONBLOCKING
 {
   Jet2 * variables = scalars_at<Jet2>(scratch, value_scratch_size());
   Jet2 * tape = variables + variable_count();
@@ -397,8 +398,8 @@ const Jet2 * FormulaBinding::evaluate_jets(double time, double * scratch) const 
   return are_finite(outputs, output_count()) ? outputs : nullptr;
 }
 
-const double * FormulaBinding::gradients(
-  const SystemData & data, double * scratch) const noexcept CD_NONBLOCKING
+const double * FormulaBinding::gradients(const SystemData & data, double * scratch) const noexcept
+  CD_NONBLOCKING
 {
   double * variables = scratch;
   double * tape = variables + variable_count();

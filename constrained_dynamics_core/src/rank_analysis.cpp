@@ -87,9 +87,7 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
   const std::vector<bool> free_q(static_cast<std::size_t>(system().coordinate_count()), false);
   const std::vector<bool> free_u(static_cast<std::size_t>(n), false);
   const auto evaluate = [&](const State & at)
-  {
-    return update_rows(at.time, at.q, at.u, workspace);
-  };
+  { return update_rows(at.time, at.q, at.u, workspace); };
   const Status start = evaluate(state);
   if (start != Status::kOk)
   {
@@ -182,8 +180,8 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
       {
         const Eigen::JacobiSVD<Eigen::MatrixXd> svd(matrix);
         int & nominal = workspace.nominal_rank_[static_cast<std::size_t>(subset)];
-        nominal = std::max(
-          nominal, numerical_rank(svd.singularValues(), options_.rank.singular_tolerance));
+        nominal =
+          std::max(nominal, numerical_rank(svd.singularValues(), options_.rank.singular_tolerance));
       }
     }
   }
@@ -204,12 +202,15 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
       {
         report.condition = values(0) / values(report.rank_here - 1);
       }
-      Eigen::MatrixXd null_space = svd.matrixU().rightCols(matrix.rows() - report.rank_here);
-      for (std::size_t i = 0; i < rows.size(); ++i)
+      if (report.rank_here < matrix.rows())
       {
-        null_space.row(static_cast<Eigen::Index>(i)) *= workspace.row_scale_(rows[i]);
+        Eigen::MatrixXd null_space = svd.matrixU().rightCols(matrix.rows() - report.rank_here);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+        {
+          null_space.row(static_cast<Eigen::Index>(i)) *= workspace.row_scale_(rows[i]);
+        }
+        report.dependencies = dependencies_of(std::move(null_space), rows);
       }
-      report.dependencies = dependencies_of(std::move(null_space), rows);
     }
   }
   return report;

@@ -531,6 +531,16 @@ std::shared_ptr<RigidBodySystem> RigidBodySystem::from_mjcf_text(
   return single_robot(from_text(text), RobotFormat::kMjcf, base);
 }
 
+std::shared_ptr<RigidBodySystem> RigidBodySystem::from_sdf_file(const std::string & path, Base base)
+{
+  return single_robot(load_robot_description(path), RobotFormat::kSdf, base);
+}
+
+std::shared_ptr<RigidBodySystem> RigidBodySystem::from_sdf_text(const std::string & text, Base base)
+{
+  return single_robot(from_text(text), RobotFormat::kSdf, base);
+}
+
 const std::vector<std::string> & RigidBodySystem::warnings() const { return impl_->scene.warnings; }
 
 const std::vector<RigidBodySystem::Mimic> & RigidBodySystem::mimics() const

@@ -76,6 +76,10 @@ struct TreeFrame
 /// A robot as its description gives it, before merging; nodes in depth-first order.
 struct RobotTree
 {
+  /// Where the description puts the whole robot; base and root nodes count from here.
+  Eigen::Isometry3d placement = Eigen::Isometry3d::Identity();
+  /// What holds the robot to the world whatever its base is, for messages; empty: nothing.
+  std::string grounded;
   std::vector<TreeNode> nodes;
   std::vector<TreeFrame> frames;
   std::vector<RigidBodySystem::Mimic> mimics;

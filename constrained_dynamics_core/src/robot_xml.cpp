@@ -35,12 +35,9 @@ RobotTree read_robot(const RobotDescription & robot)
     case RobotFormat::kMjcf:
       return read_mjcf(robot.text, who, robot.ignore_equality);
     case RobotFormat::kSdf:
-      break;
+      return read_sdf(robot.text, who);
   }
-  throw std::invalid_argument(
-    who +
-    ": SDF is not read, because Pinocchio was built without its SDF parser; "
-    "convert the description to URDF or MJCF");
+  throw std::invalid_argument(who + ": its format is unknown; allowed are URDF, MJCF and SDF");
 }
 
 RobotFormat detect_format(const std::string & text, const std::string & source)

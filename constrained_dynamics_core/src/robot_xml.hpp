@@ -20,9 +20,10 @@ namespace constrained_dynamics
 /// Inertia is judged later, when the links that are fixed to each other are one body.
 RobotTree read_robot(const RobotDescription & robot);
 
-/// The readers of the two formats; `who` starts the messages.
+/// The readers of the three formats; `who` starts the messages.
 RobotTree read_urdf(const std::string & text, const std::string & who);
 RobotTree read_mjcf(const std::string & text, const std::string & who, bool ignore_equality);
+RobotTree read_sdf(const std::string & text, const std::string & who);
 
 /// "robot 'left'' (left.urdf)": how messages name a robot.
 std::string describe(const RobotDescription & robot);

@@ -116,7 +116,7 @@ private:
     TreeNode base;
     base.kind = base_kind(robot.base);
     base.joint = robot.name.empty() ? "base" : robot.name;
-    base.placement = isometry(robot.pose);
+    base.placement = isometry(robot.pose) * tree.placement;
     const Place root = add_node(base, Place(), who);
     std::vector<Place> places;
     for (TreeNode & node : tree.nodes)
@@ -184,6 +184,10 @@ private:
 
   static void require_single_root(const std::string & who, const RobotTree & tree)
   {
+    if (!tree.grounded.empty())
+    {
+      fail(who, tree.grounded + "; only a fixed base is allowed then");
+    }
     int roots = 0;
     for (const TreeNode & node : tree.nodes)
     {

@@ -6,11 +6,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include <boost/numeric/odeint/util/unwrap_reference.hpp>
 #include <boost/numeric/odeint/stepper/controlled_runge_kutta.hpp>
 #include <boost/numeric/odeint/stepper/dense_output_runge_kutta.hpp>
 #include <boost/numeric/odeint/stepper/generation.hpp>
 #include <boost/numeric/odeint/stepper/runge_kutta_dopri5.hpp>
+#include <boost/numeric/odeint/util/unwrap_reference.hpp>
 
 namespace constrained_dynamics
 {
@@ -102,6 +102,9 @@ Simulation::Simulation(
   input_values_.setZero(system.input_count());
   x_.setZero(size);
   stage_.setZero(size);
+  beside_.setZero(size);
+  beside_slope_.setZero(size);
+  mean_acceleration_.setZero(system.speed_count());
   slopes_.assign(Scheme::kMostStages, Eigen::VectorXd::Zero(size));
 }
 
@@ -114,8 +117,7 @@ RankReport Simulation::start(const State & state)
   {
     std::ostringstream message;
     message << "the state has " << state.q.size() << " coordinates and " << state.u.size()
-            << " speeds; allowed: " << system.coordinate_count() << " and "
-            << system.speed_count();
+            << " speeds; allowed: " << system.coordinate_count() << " and " << system.speed_count();
     throw std::invalid_argument(message.str());
   }
   const RankReport report = dynamics_->analyse(state, workspace_);
@@ -126,8 +128,8 @@ RankReport Simulation::start(const State & state)
   return report;
 }
 
-Status Simulation::derivative(
-  double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING
+Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
+  CD_NONBLOCKING
 {
   const System & system = dynamics_->system();
   const Eigen::Index nq = system.coordinate_count();
@@ -158,6 +160,45 @@ Status Simulation::derivative(
   return status;
 }
 
+Status Simulation::stage_derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
+  CD_NONBLOCKING
+{
+  // Largest change of a coordinate: the mean is right to its square, the accelerations beside the
+  // singular position to ε divided by it.
+  constexpr double kDistance = 1e-4;
+  // Slower than this the motion says nothing about the branch.
+  constexpr double kSlowest = 1e-6;
+  const Status status = derivative(time, x, x_dot);
+  const System & system = dynamics_->system();
+  const Eigen::Index nq = system.coordinate_count();
+  const double speed = status == Status::kSingular ? x_dot.head(nq).cwiseAbs().maxCoeff() : 0.0;
+  if (speed < kSlowest)
+  {
+    return status;
+  }
+  const double tolerance = dynamics_->options().rank.singular_tolerance;
+  mean_acceleration_.setZero();
+  for (const double sign : {-1.0, 1.0})
+  {
+    const double shift = sign * kDistance / speed;
+    auto q = beside_.head(nq);
+    auto u = beside_.tail(x.size() - nq);
+    q = x.head(nq) + shift * x_dot.head(nq);
+    u = x.tail(x.size() - nq);
+    system.normalise(q);
+    if (
+      dynamics_->project_position(time + shift, q, workspace_, tolerance) != Status::kOk ||
+      dynamics_->project_velocity(time + shift, q, u, workspace_, tolerance) != Status::kOk ||
+      derivative(time + shift, beside_, beside_slope_) != Status::kOk)
+    {
+      return status;  // nothing better than the bounded solution
+    }
+    mean_acceleration_ += 0.5 * beside_slope_.tail(u.size());
+  }
+  x_dot.tail(mean_acceleration_.size()) = mean_acceleration_;
+  return status;
+}
+
 Status Simulation::settle(double time, VectorRef x) noexcept CD_NONBLOCKING
 {
   const System & system = dynamics_->system();
@@ -169,11 +210,7 @@ Status Simulation::settle(double time, VectorRef x) noexcept CD_NONBLOCKING
     return Status::kOk;
   }
   const Status position = dynamics_->project_position(time, q, workspace_);
-  if (!has_output(position))
-  {
-    return position;
-  }
-  return worse(position, dynamics_->project_velocity(time, q, u, workspace_));
+  return position == Status::kOk ? dynamics_->project_velocity(time, q, u, workspace_) : position;
 }
 
 void Simulation::store(double time, const ConstVectorRef & x) noexcept CD_NONBLOCKING
@@ -202,7 +239,7 @@ Status Simulation::fixed_step(double time, double next_time) noexcept CD_NONBLOC
       }
     }
     const Status status =
-      derivative(time + scheme.time[i] * h, stage_, slopes_[static_cast<std::size_t>(i)]);
+      stage_derivative(time + scheme.time[i] * h, stage_, slopes_[static_cast<std::size_t>(i)]);
     if (!has_output(status))
     {
       return status;
@@ -266,14 +303,13 @@ RunResult Simulation::run(double until, double output_interval, const Observer &
   if (!(until >= state_.time && std::isfinite(until)))
   {
     std::ostringstream message;
-    message << "end of the run is " << until << " s; allowed: finite and not before "
-            << state_.time << " s";
+    message << "end of the run is " << until << " s; allowed: finite and not before " << state_.time
+            << " s";
     throw std::invalid_argument(message.str());
   }
   counts_ = RunResult{};
-  return options_.integrator == Integrator::kDopri5
-           ? run_adaptive(until, output_interval, observer)
-           : run_fixed(until, output_interval, observer);
+  return options_.integrator == Integrator::kDopri5 ? run_adaptive(until, output_interval, observer)
+                                                    : run_fixed(until, output_interval, observer);
 }
 
 namespace
@@ -363,6 +399,8 @@ RunResult Simulation::run_fixed(double until, double output_interval, const Obse
 
 RunResult Simulation::run_adaptive(double until, double output_interval, const Observer & observer)
 {
+  // Relative to the time: below it a step is a few roundings of the clock.
+  constexpr double kSmallestStep = 1e-14;
   using StateVector = std::vector<double>;
   namespace odeint = boost::numeric::odeint;
   const auto view = [](StateVector & x)
@@ -382,7 +420,7 @@ RunResult Simulation::run_adaptive(double until, double output_interval, const O
   {
     slope.resize(at.size());
     const Eigen::Map<const Eigen::VectorXd> in(at.data(), static_cast<Eigen::Index>(at.size()));
-    const Status status = derivative(time, in, view(slope));
+    const Status status = stage_derivative(time, in, view(slope));
     if (!has_output(status))
     {
       throw EvaluationFailed{status};
@@ -408,6 +446,10 @@ RunResult Simulation::run_adaptive(double until, double output_interval, const O
     {
       const std::pair<double, double> span = stepper.do_step(system);
       ++counts_.steps;
+      if (!(span.second - span.first > kSmallestStep * std::max(1.0, std::abs(span.second))))
+      {
+        return finish(Status::kNotConverged, false);
+      }
       while (span.second >= output.next())
       {
         const double time = output.next();

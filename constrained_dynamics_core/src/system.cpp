@@ -118,14 +118,14 @@ Eigen::VectorXd System::do_neutral_coordinates() const
 
 std::string System::do_body_of_frame(int) const { return {}; }
 
-void System::do_frame_kinematics(
-  const SystemData &, int, FrameKinematics & out) const noexcept CD_NONBLOCKING
+void System::do_frame_kinematics(const SystemData &, int, FrameKinematics & out) const noexcept
+  CD_NONBLOCKING
 {
   out = FrameKinematics{};
 }
 
-void System::do_frame_jacobian(
-  const SystemData &, int, Matrix6X & out) const noexcept CD_NONBLOCKING
+void System::do_frame_jacobian(const SystemData &, int, Matrix6X & out) const noexcept
+  CD_NONBLOCKING
 {
   out.setZero();
 }
@@ -150,9 +150,6 @@ double System::do_kinetic_energy(const SystemData & data) const noexcept CD_NONB
   return 0.5 * twice;
 }
 
-double System::do_potential_energy(const SystemData &) const noexcept CD_NONBLOCKING
-{
-  return 0.0;
-}
+double System::do_potential_energy(const SystemData &) const noexcept CD_NONBLOCKING { return 0.0; }
 
 }  // namespace constrained_dynamics

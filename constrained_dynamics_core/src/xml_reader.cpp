@@ -57,6 +57,49 @@ const tinyxml2::XMLNode * next_node(const tinyxml2::XMLNode * node, const tinyxm
   return node == top ? nullptr : node->NextSibling();
 }
 
+std::string trimmed(const std::string & text)
+{
+  std::size_t first = 0;
+  std::size_t last = text.size();
+  while (first < last && is_space(text[first]))
+  {
+    ++first;
+  }
+  while (first < last && is_space(text[last - 1]))
+  {
+    --last;
+  }
+  return text.substr(first, last - first);
+}
+
+/// The finite numbers that a text consists of; nothing if one of its words is no such number.
+std::optional<std::vector<double>> parse_numbers(const std::string & text)
+{
+  std::vector<double> result;
+  std::size_t begin = 0;
+  while (begin < text.size())
+  {
+    if (is_space(text[begin]))
+    {
+      ++begin;
+      continue;
+    }
+    std::size_t end = begin;
+    while (end < text.size() && !is_space(text[end]))
+    {
+      ++end;
+    }
+    const std::optional<double> number = parse_number(text.substr(begin, end - begin));
+    if (!number)
+    {
+      return std::nullopt;
+    }
+    result.push_back(*number);
+    begin = end;
+  }
+  return result;
+}
+
 /// Whether one of the words of a text is what C libraries read as not finite.
 bool has_non_finite_word(const std::string & text)
 {
@@ -215,29 +258,12 @@ std::optional<std::vector<double>> XmlReader::numbers(
   {
     return std::nullopt;
   }
-  std::vector<double> result;
-  std::size_t begin = 0;
-  while (begin < value->size())
+  std::optional<std::vector<double>> result = parse_numbers(*value);
+  if (!result)
   {
-    if (is_space((*value)[begin]))
-    {
-      ++begin;
-      continue;
-    }
-    std::size_t end = begin;
-    while (end < value->size() && !is_space((*value)[end]))
-    {
-      ++end;
-    }
-    const std::optional<double> number = parse_number(value->substr(begin, end - begin));
-    if (!number)
-    {
-      fail(
-        where + ": attribute '" + name + "' of <" + element.Name() + "> is " + quote(*value) +
-        "; finite numbers of double precision are allowed");
-    }
-    result.push_back(*number);
-    begin = end;
+    fail(
+      where + ": attribute '" + name + "' of <" + element.Name() + "> is " + quote(*value) +
+      "; finite numbers of double precision are allowed");
   }
   return result;
 }
@@ -280,6 +306,50 @@ Eigen::Vector3d XmlReader::vector3(
       quote(*text(element, name)) + "; three finite numbers are allowed");
   }
   return Eigen::Vector3d((*values)[0], (*values)[1], (*values)[2]);
+}
+
+std::string XmlReader::content(
+  const tinyxml2::XMLElement & element, const std::string & where) const
+{
+  std::string text;
+  for (const tinyxml2::XMLNode * node = element.FirstChild(); node; node = node->NextSibling())
+  {
+    if (node->ToElement() != nullptr)
+    {
+      fail(
+        where + ": <" + element.Name() + "> has the element <" + node->Value() +
+        "> inside; only text is allowed");
+    }
+    text += node->ToText() != nullptr ? node->Value() : "";
+  }
+  return trimmed(text);
+}
+
+std::vector<double> XmlReader::content_numbers(
+  const tinyxml2::XMLElement & element, const std::string & where) const
+{
+  const std::string value = content(element, where);
+  const std::optional<std::vector<double>> result = parse_numbers(value);
+  if (!result)
+  {
+    fail(
+      where + ": <" + element.Name() + "> is " + quote(value) +
+      "; finite numbers of double precision are allowed");
+  }
+  return *result;
+}
+
+double XmlReader::content_number(
+  const tinyxml2::XMLElement & element, const std::string & where) const
+{
+  const std::vector<double> values = content_numbers(element, where);
+  if (values.size() != 1)
+  {
+    fail(
+      where + ": <" + element.Name() + "> is " + quote(content(element, where)) +
+      "; one finite number is allowed");
+  }
+  return values.front();
 }
 
 const tinyxml2::XMLElement * XmlReader::child(

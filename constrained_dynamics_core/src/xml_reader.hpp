@@ -50,6 +50,13 @@ public:
   Eigen::Vector3d vector3(
     const tinyxml2::XMLElement & element, const char * name, const std::string & where,
     const Eigen::Vector3d & fallback) const;
+  /// The text of an element that has no elements inside, without the white space around it.
+  std::string content(const tinyxml2::XMLElement & element, const std::string & where) const;
+  /// All finite numbers of the text of an element.
+  std::vector<double> content_numbers(
+    const tinyxml2::XMLElement & element, const std::string & where) const;
+  /// The one finite number of the text of an element.
+  double content_number(const tinyxml2::XMLElement & element, const std::string & where) const;
   /// The child element of that name, or null; an error if there are several.
   const tinyxml2::XMLElement * child(
     const tinyxml2::XMLElement & element, const char * name, const std::string & where) const;

@@ -7,8 +7,8 @@ namespace constrained_dynamics::test
 /// since it started. Always 0 under a sanitizer, which has allocators of its own.
 long allocation_count();
 
-/// Calls of pthread_mutex_lock and pthread_rwlock_rdlock/wrlock (std::mutex and its kin end there) by
-/// this thread since it started. Always 0 under a sanitizer.
+/// Calls of pthread_mutex_lock and pthread_rwlock_rdlock/wrlock (std::mutex and its kin end there)
+/// by this thread since it started. Always 0 under a sanitizer.
 long lock_count();
 
 /// Whether allocation_count() and lock_count() count in this build.

@@ -236,9 +236,9 @@ std::vector<ConformanceCase> on_robots(const MakeBetweenFrames & make)
         {robot.name + "_" + frame_b, robot.system,
          [make, frame_b](const System & system) { return make(system, "frame_a", frame_b); }});
     }
-    cases.push_back(
-      {robot.name + "_swapped", robot.system,
-       [make](const System & system) { return make(system, "fixed", "frame_b"); }});
+    cases.push_back({robot.name + "_swapped", robot.system, [make](const System & system) {
+                       return make(system, "fixed", "frame_b");
+                     }});
   }
   return cases;
 }
@@ -264,8 +264,8 @@ RowBlock RowStorage::block() { return RowBlock{position, velocity, jacobian, bia
 
 bool RowStorage::operator==(const RowStorage & other) const
 {
-  return position == other.position && velocity == other.velocity &&
-         jacobian == other.jacobian && bias == other.bias;
+  return position == other.position && velocity == other.velocity && jacobian == other.jacobian &&
+         bias == other.bias;
 }
 
 ConstraintScratch make_scratch(const Constraint & constraint)
@@ -299,8 +299,7 @@ Status Evaluation::try_at(
   return constraint_->evaluate(*data_, scratch_, block);
 }
 
-const RowStorage & Evaluation::at(
-  double time, const Eigen::VectorXd & q, const Eigen::VectorXd & u)
+const RowStorage & Evaluation::at(double time, const Eigen::VectorXd & q, const Eigen::VectorXd & u)
 {
   const Status status = try_at(time, q, u, rows_);
   EXPECT_EQ(status, Status::kOk) << to_string(status);
@@ -421,8 +420,7 @@ TEST_P(ConstraintConformance, when_time_passes_expect_rate_of_phi)
     const TestState s = random_state(system, seed);
     const RowStorage rows = evaluation.at(s.time, s.q, s.u);
     const Eigen::VectorXd D = evaluation.terms().kinematic_drift;
-    const Eigen::VectorXd forth =
-      evaluation.at(s.time + kStep, s.q + kStep * D, s.u).position;
+    const Eigen::VectorXd forth = evaluation.at(s.time + kStep, s.q + kStep * D, s.u).position;
     const Eigen::VectorXd back = evaluation.at(s.time - kStep, s.q - kStep * D, s.u).position;
     const Eigen::VectorXd rate = rows.jacobian * s.u + (forth - back) / (2.0 * kStep);
     for (int row = 0; row < evaluation.constraint().row_count(); ++row)

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <Eigen/Core>
 #include <Eigen/Geometry>
-#include <gtest/gtest.h>
 
 #include "constrained_dynamics/constraint.hpp"
 #include "constrained_dynamics/system.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Dense>
 #include <gtest/gtest.h>
+#include <Eigen/Dense>
 
 #include "allocation_counter.hpp"
 #include "constrained_dynamics/analytic_system.hpp"
@@ -30,7 +30,8 @@ std::shared_ptr<const Constraint> rows(
 }
 
 /// Planar parallelogram of three slender bars (N-four-bar with N = 1): absolute angles of the two
-/// cranks a, b (clockwise from upright) and of the top bar c (from horizontal). Unit masses, lengths.
+/// cranks a, b (clockwise from upright) and of the top bar c (from horizontal). Unit masses,
+/// lengths.
 std::shared_ptr<const System> parallelogram()
 {
   AnalyticDescription description;
@@ -71,8 +72,7 @@ Fixture make_parallelogram(int copies = 1, DynamicsOptions options = {})
   std::vector<std::shared_ptr<const Constraint>> constraints;
   for (int i = 0; i < copies; ++i)
   {
-    constraints.push_back(
-      rows("loop" + std::to_string(i), *system, RowLevel::kPosition, kClosure));
+    constraints.push_back(rows("loop" + std::to_string(i), *system, RowLevel::kPosition, kClosure));
   }
   return Fixture(system, std::move(constraints), std::move(options));
 }
@@ -162,8 +162,8 @@ TEST(Dynamics, when_rows_are_repeated_expect_names_of_dependent_rows)
   for (Eigen::Index row = 0; row < 6; ++row)
   {
     EXPECT_NEAR(
-      3.0 * f.workspace.solution().multipliers(row),
-      once.workspace.solution().multipliers(row % 2), 1e-10);
+      3.0 * f.workspace.solution().multipliers(row), once.workspace.solution().multipliers(row % 2),
+      1e-10);
   }
 }
 
@@ -299,9 +299,41 @@ TEST(Dynamics, when_speed_row_is_nonlinear_expect_newton_to_meet_it)
   EXPECT_NEAR(u.norm(), 5.0, 1e-15);
   EXPECT_NEAR(u(1) / u(0), 1.4, 1e-13) << "smallest correction is along u";
   Eigen::VectorXd rest = Eigen::Vector2d::Zero();
-  EXPECT_EQ(
-    f.dynamics.project_velocity(0.0, f.state.q, rest, f.workspace), Status::kNotConverged);
+  EXPECT_EQ(f.dynamics.project_velocity(0.0, f.state.q, rest, f.workspace), Status::kNotConverged);
   EXPECT_EQ(rest, Eigen::VectorXd(Eigen::Vector2d::Zero()));
+}
+
+TEST(Dynamics, when_a_speed_row_does_not_exist_at_rest_expect_position_work_to_go_on)
+{
+  AnalyticDescription particle;
+  particle.coordinates = {"x", "y", "z"};
+  particle.kinetic = "(dx^2 + dy^2 + dz^2)/2";
+  auto system = make_analytic_system(particle);
+  Fixture f(
+    system, {rows("speed", *system, RowLevel::kVelocity, {"hypot(dx, dy) - 5"}),
+             rows("height", *system, RowLevel::kPosition, {"z - x^2"})});
+  f.state.q << 0.1, 0.2, 0.3;
+  f.state.u << 3.0, 4.0, 0.6;
+  Eigen::VectorXd q = f.state.q;
+  EXPECT_TRUE(assemble_position(f.dynamics, 0.0, q, {true, true, false}, f.workspace).converged);
+  EXPECT_NEAR(q(2), 0.01, 1e-15);
+  q = f.state.q;
+  EXPECT_EQ(f.dynamics.project_position(0.0, q, f.workspace), Status::kOk);
+  f.state.q(2) = 0.01;
+  EXPECT_EQ(f.solve(), Status::kOk);
+}
+
+TEST(Dynamics, when_an_unrelated_coordinate_is_large_expect_the_rows_met_all_the_same)
+{
+  AnalyticDescription description;
+  description.coordinates = {"x", "y", "turns"};
+  description.kinetic = "(dx^2 + dy^2 + dturns^2)/2";
+  auto system = make_analytic_system(description);
+  Fixture f(system, {rows("circle", *system, RowLevel::kPosition, {"x^2 + y^2 - 1"})});
+  Eigen::VectorXd q = Eigen::Vector3d(0.6001, 0.8, 1e9);
+  ASSERT_EQ(f.dynamics.project_position(0.0, q, f.workspace), Status::kOk);
+  EXPECT_NEAR(q(0) * q(0) + q(1) * q(1), 1.0, 1e-15);
+  EXPECT_EQ(q(2), 1e9);
 }
 
 TEST(Assembly, when_some_coordinates_are_held_expect_the_others_to_close_the_loop)

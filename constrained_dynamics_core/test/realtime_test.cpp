@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include <Eigen/Dense>
 #include <gtest/gtest.h>
+#include <Eigen/Dense>
 
 #include "allocation_counter.hpp"
 #include "constrained_dynamics/scenario.hpp"
@@ -74,9 +74,12 @@ TEST_P(RealTimeRule, when_cycling_through_good_and_bad_states_expect_silence_and
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
   const double bad[] = {
-    std::numeric_limits<double>::quiet_NaN(),  std::numeric_limits<double>::infinity(),
-    -std::numeric_limits<double>::infinity(),  1e308,
-    -1e308,                                    std::numeric_limits<double>::denorm_min()};
+    std::numeric_limits<double>::quiet_NaN(),
+    std::numeric_limits<double>::infinity(),
+    -std::numeric_limits<double>::infinity(),
+    1e308,
+    -1e308,
+    std::numeric_limits<double>::denorm_min()};
   Eigen::VectorXd q = good.q;
   Eigen::VectorXd u = good.u;
   const Eigen::Index size = q.size() + u.size() + inputs.size();

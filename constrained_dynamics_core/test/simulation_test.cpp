@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <Eigen/Dense>
 #include <gtest/gtest.h>
+#include <Eigen/Dense>
 
 #include "allocation_counter.hpp"
 #include "constrained_dynamics/analytic_system.hpp"
@@ -28,9 +28,8 @@ std::shared_ptr<const Dynamics> pendulum(
   description.potential = "9.81*y";
   description.inputs = {{"push", {{"x", "1"}}}};
   auto system = make_analytic_system(description);
-  std::vector<std::shared_ptr<const Constraint>> constraints = {
-    std::make_shared<FormulaConstraint>(
-      "rod", *system, RowLevel::kPosition, std::vector<std::string>{row})};
+  std::vector<std::shared_ptr<const Constraint>> constraints = {std::make_shared<FormulaConstraint>(
+    "rod", *system, RowLevel::kPosition, std::vector<std::string>{row})};
   DynamicsOptions options;
   options.stabilisation = std::move(stabilisation);
   return std::make_shared<Dynamics>(ConstraintSet(system, constraints), options);
@@ -55,8 +54,7 @@ double error_at_end(Integrator integrator, double step)
   options.step = step;
   Simulation simulation(pendulum(Stabilisation::projection()), options);
   simulation.start(start_state());
-  const RunResult result =
-    simulation.run(10.0, 1.0, [](const Simulation &) { return true; });
+  const RunResult result = simulation.run(10.0, 1.0, [](const Simulation &) { return true; });
   EXPECT_TRUE(result.completed);
   EXPECT_EQ(simulation.state().time, 10.0);
   return (simulation.state().q - kEnd).norm();
@@ -90,8 +88,8 @@ TEST(Simulation, when_adaptive_expect_the_published_end_and_force)
     {
       times.push_back(at.state().time);
       const Rows & rows = at.workspace().rows();
-      largest_violation = std::max(
-        {largest_violation, std::abs(rows.position(0)), std::abs(rows.velocity(0))});
+      largest_violation =
+        std::max({largest_violation, std::abs(rows.position(0)), std::abs(rows.velocity(0))});
       return true;
     });
   ASSERT_TRUE(result.completed);

@@ -14,8 +14,8 @@ namespace constrained_dynamics
 struct AssemblyResult
 {
   bool converged = false;
-  double residual = 0.0;   ///< largest |φ| or |ψ| that is left, in the row's unit
-  std::string worst_row;   ///< "constraint/label" of it
+  double residual = 0.0;  ///< largest |φ| or |ψ| that is left, in the row's unit
+  std::string worst_row;  ///< "constraint/label" of it
   int iterations = 0;
 };
 

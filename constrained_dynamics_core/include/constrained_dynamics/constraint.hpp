@@ -96,8 +96,8 @@ public:
   /// Fills the rows at the state of the last System::update_kinematics.
   /// Statuses: kOk, kNonFiniteResult, kUserFunctionFailed. Real-time safe: yes.
   [[nodiscard]] Status evaluate(
-    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-    CD_NONBLOCKING;
+    const SystemData & data, ConstraintScratch & scratch,
+    RowBlock & rows) const noexcept CD_NONBLOCKING;
 
   /// Wrenches for the multipliers of this constraint's rows; `out` has wrench_bodies().size()
   /// elements. The state is that of the last System::update_kinematics. Real-time safe: yes.
@@ -115,9 +115,8 @@ protected:
     std::vector<WrenchBodies> wrench_bodies = {}, int scratch_size = 0);
 
   /// All of `rows` must be written.
-  virtual Status do_evaluate(
-    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-    CD_NONBLOCKING = 0;
+  virtual Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
+    const noexcept CD_NONBLOCKING = 0;
   virtual void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING;

@@ -119,7 +119,7 @@ private:
   Eigen::VectorXd active_scale_;
   Eigen::VectorXd active_weight_;
 
-  Eigen::VectorXd row_scale_;       // of all rows
+  Eigen::VectorXd row_scale_;        // of all rows
   Eigen::VectorXd stabilised_bias_;  // of all rows
   Eigen::VectorXd gain_work_;
   Eigen::VectorXd force_;  // P + G τ, later 0 for projections
@@ -177,6 +177,11 @@ public:
     double time, const ConstVectorRef & q, const ConstVectorRef & u,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Kinematics at rest and the rows of those constraints that have position rows; the others need
+  /// not exist at rest and are left alone. Statuses as above. Real-time safe: yes.
+  [[nodiscard]] Status update_position_rows(
+    double time, const ConstVectorRef & q, Workspace & workspace) const noexcept CD_NONBLOCKING;
+
   /// Accelerations, multipliers, constraint forces and wrenches for the state of the last
   /// update_rows and the inputs τ: the second half of `solve`.
   [[nodiscard]] Status solve_rows(
@@ -189,25 +194,31 @@ public:
     double time, const ConstVectorRef & q, const ConstVectorRef & u, const ConstVectorRef & inputs,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Row directions below this fraction are left alone by projections: close to a singular position
+  /// the correction would be rounding divided by the distance. They are met again a little later.
+  static constexpr double kProjectionSingularTolerance = 1e-5;
+
   /// Moves q to φ(q, t) = 0 by the physically smallest correction (in the norm of Q), Newton with
-  /// at most `kProjectionIterations` iterations. q is untouched unless has_output(status).
-  /// Statuses: kOk, kSingular; kNotConverged and failures of evaluation. Real-time safe: yes.
+  /// at most `kProjectionIterations` iterations. q is untouched unless the status is kOk.
+  /// Statuses: kOk, kNotConverged, failures of evaluation. Real-time safe: yes.
   [[nodiscard]] Status project_position(
-    double time, VectorRef q, Workspace & workspace) const noexcept CD_NONBLOCKING;
+    double time, VectorRef q, Workspace & workspace,
+    double singular_tolerance = kProjectionSingularTolerance) const noexcept CD_NONBLOCKING;
 
   /// Moves u to φ̇ = 0 and ψ = 0 by the physically smallest correction. Likewise.
   [[nodiscard]] Status project_velocity(
-    double time, const ConstVectorRef & q, VectorRef u,
-    Workspace & workspace) const noexcept CD_NONBLOCKING;
+    double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
+    double singular_tolerance = kProjectionSingularTolerance) const noexcept CD_NONBLOCKING;
 
   static constexpr int kProjectionIterations = 12;
 
 private:
-  void gather(
-    const Eigen::VectorXd & bias, Workspace::Subset subset,
-    Workspace & workspace) const noexcept CD_NONBLOCKING;
+  Status evaluate_rows(Workspace::Subset subset, Workspace & workspace) const noexcept
+    CD_NONBLOCKING;
+  void gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Workspace & workspace)
+    const noexcept CD_NONBLOCKING;
   Status solve_gathered(
-    Workspace::Subset subset, FormulationData & data,
+    Workspace::Subset subset, RankOptions rank, FormulationData & data,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
   void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
   void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;
@@ -219,14 +230,16 @@ private:
   /// Newton on the rows of `subset`, whose residuals are `values`, with the unknowns x.
   template <typename Evaluate, typename Advance>
   Status project(
-    Workspace::Subset subset, const Eigen::VectorXd & values, VectorRef x, Workspace & workspace,
-    const Evaluate & evaluate, const Advance & advance) const noexcept CD_NONBLOCKING;
+    Workspace::Subset subset, const Eigen::VectorXd & values, double singular_tolerance,
+    VectorRef x, Workspace & workspace, const Evaluate & evaluate,
+    const Advance & advance) const noexcept CD_NONBLOCKING;
 
   ConstraintSet constraints_;
   DynamicsOptions options_;
   std::shared_ptr<const Formulation> formulation_;
   std::vector<int> constraint_of_row_;
   std::vector<RowLevel> level_of_row_;
+  std::vector<bool> has_position_rows_;  // of each constraint
   std::vector<int> position_rows_;
   std::vector<int> velocity_rows_;
   Eigen::VectorXd multiplier_weight_;

@@ -23,7 +23,7 @@ enum class RobotFormat
 {
   kUrdf,  ///< Unified Robot Description Format (xacro already expanded)
   kMjcf,  ///< MuJoCo XML
-  kSdf,   ///< Simulation Description Format; refused where Pinocchio was built without it
+  kSdf,   ///< Simulation Description Format, 1.4 to 1.12: one model, no `<include>`
 };
 
 /// How the root of a robot (or a free body) moves in the world.
@@ -55,6 +55,7 @@ struct RobotDescription
   std::string source;
   Base base = Base::kFixed;
   /// Of the root link in the world (fixed), or of the frame that the base's coordinates count from.
+  /// SDF: the model's own pose follows, and the base moves the model frame.
   Pose pose;
   /// Joints (names without prefix) that are frozen at a value [rad, m]. Joints of one degree of
   /// freedom only.
@@ -154,8 +155,9 @@ CONSTRAINED_DYNAMICS_EXPORT RobotDescription load_robot_description(const std::s
 /// joints. Quaternions of any length but 0 are accepted and normalised for the evaluation; length 0
 /// (below 1e-150) is kNonFiniteInput.
 ///
-/// Frames: "world", then every link and every MJCF site, the free bodies, the attachments and the
-/// named frames. A root link `world` of a robot that is fixed at the origin is the world itself.
+/// Frames: "world", then every link, MJCF site and SDF `<frame>`, the free bodies, the attachments
+/// and the named frames. A root link `world` of a robot that is fixed at the origin is the world
+/// itself.
 ///
 /// Q is the joint-space inertia with armature. P = −(gravity and velocity terms) − dampers −
 /// springs + external wrenches. G selects the actuated speeds. Joint friction, limits,
@@ -198,6 +200,10 @@ public:
   static std::shared_ptr<RigidBodySystem> from_mjcf_file(
     const std::string & path, Base base = Base::kFixed);
   static std::shared_ptr<RigidBodySystem> from_mjcf_text(
+    const std::string & text, Base base = Base::kFixed);
+  static std::shared_ptr<RigidBodySystem> from_sdf_file(
+    const std::string & path, Base base = Base::kFixed);
+  static std::shared_ptr<RigidBodySystem> from_sdf_text(
     const std::string & text, Base base = Base::kFixed);
 
   /// Things that the descriptions state and this system does not apply.

@@ -19,8 +19,8 @@ class CONSTRAINED_DYNAMICS_EXPORT InputLaw
 public:
   virtual ~InputLaw();
 
-  /// Fills τ at the state of the last System::update_kinematics on `data`; may also set what acts on
-  /// the system from outside, such as external wrenches. Real-time safe: yes.
+  /// Fills τ at the state of the last System::update_kinematics on `data`; may also set what acts
+  /// on the system from outside, such as external wrenches. Real-time safe: yes.
   [[nodiscard]] virtual Status evaluate(
     const System & system, SystemData & data, VectorRef inputs) noexcept CD_NONBLOCKING = 0;
 };
@@ -38,7 +38,7 @@ CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Integrator integrator) noexce
 struct SimulationOptions
 {
   Integrator integrator = Integrator::kRk4;
-  double step = 1e-3;                 ///< [s]; of fixed-step integrators, first try of adaptive ones
+  double step = 1e-3;  ///< [s]; of fixed-step integrators, first try of adaptive ones
   double absolute_tolerance = 1e-10;  ///< of adaptive integrators, in the units of q and u
   double relative_tolerance = 1e-10;  ///< of adaptive integrators
   double largest_step = 0.1;          ///< [s]; of adaptive integrators
@@ -59,6 +59,10 @@ struct RunResult
 /// Integrates a constrained system on its configuration manifold: stages in coordinates and speeds,
 /// quaternions normalised and, with Stabilisation::projection, q and u moved back to the rows after
 /// each step.
+///
+/// Singular positions are passed on the branch that the motion is on: where a stage falls on one,
+/// its acceleration is the mean of the accelerations on the manifold shortly before and shortly
+/// after.
 class CONSTRAINED_DYNAMICS_EXPORT Simulation
 {
 public:
@@ -77,10 +81,12 @@ public:
   RankReport start(const State & state);
 
   /// One fixed step from the current state, which is untouched on failure.
-  /// Statuses: kOk, kSingular and kInconsistent (step made), others (not made). Real-time safe: yes.
+  /// Statuses: kOk, kSingular and kInconsistent (step made), others (not made). Real-time safe:
+  /// yes.
   [[nodiscard]] Status step() noexcept CD_NONBLOCKING;
 
-  /// Solves at the current state, so that workspace().solution() belongs to it. Real-time safe: yes.
+  /// Solves at the current state, so that workspace().solution() belongs to it. Real-time safe:
+  /// yes.
   [[nodiscard]] Status evaluate() noexcept CD_NONBLOCKING;
 
   /// Integrates until `until` and calls the observer at the start, every `output_interval` seconds
@@ -102,8 +108,10 @@ public:
   double potential_energy() const;
 
 private:
-  Status derivative(
-    double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING;
+  Status derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING;
+  /// The derivative for a stage: at a singular position the mean of those just before and after it.
+  Status stage_derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
+    CD_NONBLOCKING;
   Status settle(double time, VectorRef x) noexcept CD_NONBLOCKING;
   void store(double time, const ConstVectorRef & x) noexcept CD_NONBLOCKING;
   Status fixed_step(double time, double next_time) noexcept CD_NONBLOCKING;
@@ -118,6 +126,9 @@ private:
   Eigen::VectorXd input_values_;
   Eigen::VectorXd x_;
   Eigen::VectorXd stage_;
+  Eigen::VectorXd beside_;
+  Eigen::VectorXd beside_slope_;
+  Eigen::VectorXd mean_acceleration_;
   std::vector<Eigen::VectorXd> slopes_;
   RunResult counts_;
   Status last_status_ = Status::kOk;

@@ -11,7 +11,7 @@ namespace constrained_dynamics
 class CONSTRAINED_DYNAMICS_EXPORT Gain
 {
 public:
-  Gain(double scalar = 0.0) : scalar_(scalar) {}               // NOLINT: a number is a gain
+  Gain(double scalar = 0.0) : scalar_(scalar) {}                // NOLINT: a number is a gain
   Gain(Eigen::MatrixXd matrix) : matrix_(std::move(matrix)) {}  // NOLINT: a matrix is a gain
 
   bool is_matrix() const { return matrix_.size() > 0; }
@@ -25,9 +25,10 @@ private:
 
 /// How the drift of position and velocity rows is removed.
 ///
-/// Baumgarte adds terms to the rows: b ← b + Γ1 φ̇ + Γ2 φ for position rows, b ← b + Γ ψ for velocity
-/// rows; gains are negative (the rows then obey φ̈ = Γ1 φ̇ + Γ2 φ), and F^c contains the stabilising
-/// force. Projection leaves the rows alone and moves q and u back to them after each step.
+/// Baumgarte adds terms to the rows: b ← b + Γ1 φ̇ + Γ2 φ for position rows, b ← b + Γ ψ for
+/// velocity rows; gains are negative (the rows then obey φ̈ = Γ1 φ̇ + Γ2 φ), and F^c contains the
+/// stabilising force. Projection leaves the rows alone and moves q and u back to them after each
+/// step.
 struct CONSTRAINED_DYNAMICS_EXPORT Stabilisation
 {
   enum class Kind

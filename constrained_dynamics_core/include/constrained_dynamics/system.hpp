@@ -25,18 +25,18 @@ struct SystemTerms
   Eigen::VectorXd rates;              ///< q̇ (nq)
   Eigen::VectorXd acceleration_bias;  ///< q̈ at u̇ = 0 (nq)
   Eigen::MatrixXd mass_matrix;        ///< Q (n × n); accelerations in active forces are moved here
-  Eigen::VectorXd force;              ///< P (n): active forces minus velocity terms, inputs excluded
-  Eigen::MatrixXd input_matrix;       ///< G (n × l)
+  Eigen::VectorXd force;         ///< P (n): active forces minus velocity terms, inputs excluded
+  Eigen::MatrixXd input_matrix;  ///< G (n × l)
 };
 
 /// Motion of a frame F in the world W; everything is expressed in W.
 struct FrameKinematics
 {
-  Eigen::Matrix3d rotation = Eigen::Matrix3d::Identity();           ///< R_WF
-  Eigen::Vector3d position = Eigen::Vector3d::Zero();               ///< p_WF [m]
-  Eigen::Vector3d velocity = Eigen::Vector3d::Zero();               ///< of the origin [m/s]
-  Eigen::Vector3d angular_velocity = Eigen::Vector3d::Zero();       ///< [rad/s]
-  Eigen::Vector3d acceleration_bias = Eigen::Vector3d::Zero();      ///< classical, u̇ = 0 [m/s²]
+  Eigen::Matrix3d rotation = Eigen::Matrix3d::Identity();       ///< R_WF
+  Eigen::Vector3d position = Eigen::Vector3d::Zero();           ///< p_WF [m]
+  Eigen::Vector3d velocity = Eigen::Vector3d::Zero();           ///< of the origin [m/s]
+  Eigen::Vector3d angular_velocity = Eigen::Vector3d::Zero();   ///< [rad/s]
+  Eigen::Vector3d acceleration_bias = Eigen::Vector3d::Zero();  ///< classical, u̇ = 0 [m/s²]
   Eigen::Vector3d angular_acceleration_bias = Eigen::Vector3d::Zero();  ///< u̇ = 0 [rad/s²]
 };
 
@@ -173,12 +173,12 @@ protected:
   virtual std::string do_body_of_frame(int frame) const;
   virtual void do_frame_kinematics(
     const SystemData & data, int frame, FrameKinematics & out) const noexcept CD_NONBLOCKING;
-  virtual void do_frame_jacobian(
-    const SystemData & data, int frame, Matrix6X & out) const noexcept CD_NONBLOCKING;
+  virtual void do_frame_jacobian(const SystemData & data, int frame, Matrix6X & out) const noexcept
+    CD_NONBLOCKING;
   virtual bool do_has_joint(int coordinate) const;
   virtual std::pair<std::string, std::string> do_joint_bodies(int coordinate) const;
-  virtual void do_joint_wrench(
-    const SystemData & data, int coordinate, Wrench & out) const noexcept CD_NONBLOCKING;
+  virtual void do_joint_wrench(const SystemData & data, int coordinate, Wrench & out) const noexcept
+    CD_NONBLOCKING;
   virtual double do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING;
   virtual double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING;
 

@@ -14,8 +14,8 @@ constexpr double kCoincident = 1e-12;
 }  // namespace
 
 Distance::Distance(
-  std::string name, const System & system, const std::string & frame_a,
-  const std::string & frame_b, double length)
+  std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
+  double length)
 : FrameConstraint(
     name, "distance", system, frame_a, frame_b, {{"distance", RowLevel::kPosition, false}}),
   length_(checked_positive("constraint '" + name + "'", "length", length))

@@ -31,8 +31,7 @@ std::vector<RowDescription> describe(
   std::vector<RowDescription> result;
   for (std::size_t i = 0; i < count; ++i)
   {
-    result.push_back(
-      {labels.empty() ? "row_" + std::to_string(i + 1) : labels[i], level, false});
+    result.push_back({labels.empty() ? "row_" + std::to_string(i + 1) : labels[i], level, false});
   }
   return result;
 }
@@ -54,8 +53,7 @@ void check_linear_in_accelerations(const std::string & name, const FormulaBindin
   {
     for (std::size_t i = 0; i < variable_count; ++i)
     {
-      const bool moves =
-        binding.variable_level(static_cast<int>(i)) == FormulaLevel::kAcceleration;
+      const bool moves = binding.variable_level(static_cast<int>(i)) == FormulaLevel::kAcceleration;
       variables[i] = Jet2(draw(generator), moves ? draw(generator) : 0.0, 0.0);
     }
     binding.program().evaluate(variables.data(), tape.data(), outputs.data());
@@ -111,8 +109,8 @@ FormulaConstraint::FormulaConstraint(
 }
 
 Status FormulaConstraint::do_evaluate(
-  const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-  CD_NONBLOCKING
+  const SystemData & data, ConstraintScratch & scratch,
+  RowBlock & rows) const noexcept CD_NONBLOCKING
 {
   double * const values = scratch.buffer.data();
   const double * gradients = binding_.gradients(data, values + binding_.jet_scratch_size());

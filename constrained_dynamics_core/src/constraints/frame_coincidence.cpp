@@ -67,8 +67,7 @@ void aligned_axis_row(
   const Eigen::Vector3d e_k = unit(free_axis);
   const Eigen::Vector3d a = motion.rotation.col(free_axis);
   const Eigen::Vector3d a_dot = omega.cross(a);
-  const Eigen::Vector3d a_ddot =
-    motion.angular_acceleration_bias.cross(a) + omega.cross(a_dot);
+  const Eigen::Vector3d a_ddot = motion.angular_acceleration_bias.cross(a) + omega.cross(a_dot);
   const Eigen::Vector3d across = unit(axis).cross(e_k);  // s_i = across · a
   const double s = across.dot(a);
   const double s_dot = across.dot(a_dot);
@@ -88,16 +87,12 @@ void aligned_axis_row(
 
 }  // namespace
 
-std::vector<std::string> FrameCoincidence::all_rows()
-{
-  return {"x", "y", "z", "rx", "ry", "rz"};
-}
+std::vector<std::string> FrameCoincidence::all_rows() { return {"x", "y", "z", "rx", "ry", "rz"}; }
 
 FrameCoincidence::FrameCoincidence(
-  std::string name, const System & system, const std::string & frame_a,
-  const std::string & frame_b, const std::vector<std::string> & rows)
-: FrameConstraint(
-    name, "frame_coincidence", system, frame_a, frame_b, describe(name, rows))
+  std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
+  const std::vector<std::string> & rows)
+: FrameConstraint(name, "frame_coincidence", system, frame_a, frame_b, describe(name, rows))
 {
   for (const std::string & row : rows)
   {

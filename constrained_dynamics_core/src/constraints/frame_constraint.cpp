@@ -63,8 +63,8 @@ FrameConstraint::FrameConstraint(
 
 FrameConstraint::~FrameConstraint() = default;
 
-void FrameConstraint::relative_motion(
-  const SystemData & data, RelativeMotion & out) const noexcept CD_NONBLOCKING
+void FrameConstraint::relative_motion(const SystemData & data, RelativeMotion & out) const noexcept
+  CD_NONBLOCKING
 {
   FrameKinematics b;
   relative_motion(data, b, out);
@@ -96,8 +96,8 @@ void FrameConstraint::relative_motion(
 }
 
 Status FrameConstraint::do_evaluate(
-  const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-  CD_NONBLOCKING
+  const SystemData & data, ConstraintScratch & scratch,
+  RowBlock & rows) const noexcept CD_NONBLOCKING
 {
   FrameKinematics b;
   RelativeMotion motion;

@@ -88,8 +88,7 @@ void JointCoupling::do_wrenches(
   {
     if (term.has_joint)
     {
-      fill_joint_pair(
-        system(), data, term.coordinate, multipliers(0) * term.coefficient, *out++);
+      fill_joint_pair(system(), data, term.coordinate, multipliers(0) * term.coefficient, *out++);
     }
   }
 }

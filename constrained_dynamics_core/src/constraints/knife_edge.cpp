@@ -8,8 +8,8 @@ namespace constrained_dynamics
 {
 
 KnifeEdge::KnifeEdge(
-  std::string name, const System & system, const std::string & frame_a,
-  const std::string & frame_b, const Eigen::Vector3d & axis)
+  std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
+  const Eigen::Vector3d & axis)
 : FrameConstraint(
     name, "knife_edge", system, frame_a, frame_b, {{"lateral", RowLevel::kVelocity, false}}),
   axis_(checked_direction("constraint '" + name + "'", "axis", axis))

@@ -6,13 +6,12 @@ namespace constrained_dynamics
 {
 
 PointOnLine::PointOnLine(
-  std::string name, const System & system, const std::string & frame_a,
-  const std::string & frame_b, const Eigen::Vector3d & direction)
+  std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
+  const Eigen::Vector3d & direction)
 : FrameConstraint(
     name, "point_on_line", system, frame_a, frame_b,
     {{"normal_1", RowLevel::kPosition, false}, {"normal_2", RowLevel::kPosition, false}}),
-  normals_(
-    orthonormal_pair(checked_direction("constraint '" + name + "'", "direction", direction)))
+  normals_(orthonormal_pair(checked_direction("constraint '" + name + "'", "direction", direction)))
 {
 }
 

@@ -6,8 +6,8 @@ namespace constrained_dynamics
 {
 
 PointOnPlane::PointOnPlane(
-  std::string name, const System & system, const std::string & frame_a,
-  const std::string & frame_b, const Eigen::Vector3d & normal, double offset)
+  std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
+  const Eigen::Vector3d & normal, double offset)
 : FrameConstraint(
     name, "point_on_plane", system, frame_a, frame_b, {{"normal", RowLevel::kPosition, false}}),
   normal_(checked_direction("constraint '" + name + "'", "normal", normal)),

@@ -46,8 +46,7 @@ PrescribedCoordinate::PrescribedCoordinate(
   const std::string & formula, const FormulaNames & names)
 : PrescribedCoordinate(
     name, system, coordinate,
-    FormulaBinding(
-      system, names, FormulaLevel::kTime, {formula}, "constraint '" + name + "'"))
+    FormulaBinding(system, names, FormulaLevel::kTime, {formula}, "constraint '" + name + "'"))
 {
 }
 
@@ -55,8 +54,7 @@ PrescribedCoordinate::PrescribedCoordinate(
   std::string name, const System & system, const std::string & coordinate, FormulaBinding formula)
 : Constraint(
     name, "prescribed_motion", system,
-    {{coordinate, RowLevel::kPosition,
-      are_angles(system, {system.coordinate_index(coordinate)})}},
+    {{coordinate, RowLevel::kPosition, are_angles(system, {system.coordinate_index(coordinate)})}},
     joint_pairs(system, {system.coordinate_index(coordinate)}), formula.jet_scratch_size()),
   formula_(std::move(formula)),
   coordinate_(system.coordinate_index(coordinate))
@@ -64,8 +62,8 @@ PrescribedCoordinate::PrescribedCoordinate(
 }
 
 Status PrescribedCoordinate::do_evaluate(
-  const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-  CD_NONBLOCKING
+  const SystemData & data, ConstraintScratch & scratch,
+  RowBlock & rows) const noexcept CD_NONBLOCKING
 {
   const Jet2 * f = formula_.evaluate_jets(data, scratch.buffer.data());
   if (!f)
@@ -91,9 +89,8 @@ void PrescribedCoordinate::do_wrenches(
 }
 
 PrescribedPosition::PrescribedPosition(
-  std::string name, const System & system, const std::string & frame_a,
-  const std::string & frame_b, const std::vector<PrescribedComponent> & components,
-  const FormulaNames & names)
+  std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
+  const std::vector<PrescribedComponent> & components, const FormulaNames & names)
 : PrescribedPosition(
     name, system, frame_a, frame_b, components,
     FormulaBinding(
@@ -102,9 +99,8 @@ PrescribedPosition::PrescribedPosition(
 }
 
 PrescribedPosition::PrescribedPosition(
-  std::string name, const System & system, const std::string & frame_a,
-  const std::string & frame_b, const std::vector<PrescribedComponent> & components,
-  FormulaBinding formulas)
+  std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
+  const std::vector<PrescribedComponent> & components, FormulaBinding formulas)
 : FrameConstraint(
     name, "prescribed_motion", system, frame_a, frame_b, describe(name, components),
     formulas.jet_scratch_size()),
@@ -117,8 +113,8 @@ PrescribedPosition::PrescribedPosition(
 }
 
 Status PrescribedPosition::do_frame_rows(
-  const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
-  CD_NONBLOCKING
+  const RelativeMotion & motion, ConstraintScratch & scratch,
+  FrameRows & out) const noexcept CD_NONBLOCKING
 {
   const Jet2 * f = formulas_.evaluate_jets(motion.time, scratch.buffer.data());
   if (!f)

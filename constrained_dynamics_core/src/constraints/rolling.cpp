@@ -89,8 +89,8 @@ void contact_row(
 }  // namespace
 
 Rolling::Rolling(
-  std::string name, const System & system, const std::string & frame_a,
-  const std::string & frame_b, const RollingGeometry & geometry)
+  std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
+  const RollingGeometry & geometry)
 : FrameConstraint(name, "rolling", system, frame_a, frame_b, describe(geometry.keep_contact)),
   geometry_(checked_geometry(name, geometry)),
   tangents_(orthonormal_pair(geometry_.normal))

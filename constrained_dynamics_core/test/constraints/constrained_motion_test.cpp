@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Dense>
 #include <gmock/gmock.h>
+#include <Eigen/Dense>
 
 #include "constrained_dynamics/constraints/distance.hpp"
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
@@ -158,8 +158,8 @@ TEST(ConstrainedMotion, when_sphere_and_disk_roll_downhill_expect_textbook_accel
   EXPECT_NEAR(of_sphere.acceleration(4), 5.0 / 7.0 * pull / radius, 1e-11);
 
   const double diameter_inertia = 0.25 * kMass * radius * radius;
-  const auto disk = body_system(
-    {diameter_inertia, 2.0 * diameter_inertia, diameter_inertia}, sloping_gravity());
+  const auto disk =
+    body_system({diameter_inertia, 2.0 * diameter_inertia, diameter_inertia}, sloping_gravity());
   geometry.axis = Vector3d::UnitY();
   const Solution of_disk =
     solve(disk, {std::make_shared<Rolling>("roll", *disk, "body", "world", geometry)}, s);

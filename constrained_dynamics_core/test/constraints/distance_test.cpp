@@ -14,9 +14,9 @@ using testing::HasSubstr;
 
 INSTANTIATE_TEST_SUITE_P(
   Distance, ConstraintConformance,
-  testing::ValuesIn(on_robots(
-    [](const System & system, const std::string & a, const std::string & b)
-    { return std::make_shared<Distance>("c", system, a, b, 0.8); })),
+  testing::ValuesIn(
+    on_robots([](const System & system, const std::string & a, const std::string & b)
+              { return std::make_shared<Distance>("c", system, a, b, 0.8); })),
   case_name);
 
 TEST(Distance, when_point_circles_expect_centripetal_bias_and_force_along_the_rod)
@@ -45,15 +45,15 @@ TEST(Distance, when_points_coincide_expect_status_and_untouched_rows)
   const RowStorage untouched = rows;
   EXPECT_EQ(evaluation.try_at(0.0, s.q, s.u, rows), Status::kNonFiniteResult);
   EXPECT_TRUE(rows == untouched);
-  EXPECT_EQ(
-    evaluation.wrenches(Eigen::VectorXd::Ones(1)).front().on_a.force, Vector3d::Zero());
+  EXPECT_EQ(evaluation.wrenches(Eigen::VectorXd::Ones(1)).front().on_a.force, Vector3d::Zero());
 }
 
 TEST(Distance, when_length_is_not_positive_expect_message)
 {
   const auto system = robot("two_bodies");
-  for (const double bad : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(),
-                           std::numeric_limits<double>::infinity()})
+  for (const double bad :
+       {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(),
+        std::numeric_limits<double>::infinity()})
   {
     EXPECT_THAT(
       message_of_invalid_argument([&] { Distance("rod", *system, "left", "right", bad); }),

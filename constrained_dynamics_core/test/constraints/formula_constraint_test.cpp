@@ -86,9 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
     on(
       "appell_hamel", appell_hamel(),
       formula(
-        kVelocity,
-        {"(dx + rho*dtheta*sin(theta))^2 + (dy - rho*dtheta*cos(theta))^2 - a^2*dphi^2",
-         "dx*sin(theta) - dy*cos(theta) + rho*dtheta"}))),
+        kVelocity, {"(dx + rho*dtheta*sin(theta))^2 + (dy - rho*dtheta*cos(theta))^2 - a^2*dphi^2",
+                    "dx*sin(theta) - dy*cos(theta) + rho*dtheta"}))),
   case_name);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -103,9 +102,8 @@ TEST(FormulaConstraint, when_formula_is_a_distance_expect_the_rows_of_distance)
   const auto system = robot("arm_6");
   Evaluation by_formula(std::make_shared<FormulaConstraint>(
     "rod", *system, kPosition,
-    std::vector<std::string>{
-      "sqrt((px(frame_a) - px(frame_b))^2 + (py(frame_a) - py(frame_b))^2"
-      " + (pz(frame_a) - pz(frame_b))^2) - 0.8"}));
+    std::vector<std::string>{"sqrt((px(frame_a) - px(frame_b))^2 + (py(frame_a) - py(frame_b))^2"
+                             " + (pz(frame_a) - pz(frame_b))^2) - 0.8"}));
   Evaluation by_class(std::make_shared<Distance>("rod", *system, "frame_a", "frame_b", 0.8));
   for (unsigned seed = 1; seed <= 10; ++seed)
   {
@@ -121,8 +119,8 @@ TEST(FormulaConstraint, when_a_row_is_differentiated_by_hand_expect_the_same_row
   {
     const auto make = [&](RowLevel level, const std::string & row)
     {
-      return Evaluation(std::make_shared<FormulaConstraint>(
-        "c", *system, level, std::vector<std::string>{row}));
+      return Evaluation(
+        std::make_shared<FormulaConstraint>("c", *system, level, std::vector<std::string>{row}));
     };
     Evaluation position = make(kPosition, "x^2*y - sin(t)");
     Evaluation velocity = make(kVelocity, "2*x*y*dx + x^2*dy - cos(t)");
@@ -164,8 +162,8 @@ TEST(FormulaConstraint, when_labels_are_given_expect_them)
     "north");
   EXPECT_EQ(FormulaConstraint("c", *system, kPosition, rows).type(), "formula");
   EXPECT_THAT(
-    message_of_invalid_argument(
-      [&] { FormulaConstraint("c", *system, kPosition, rows, {}, {"e"}); }),
+    message_of_invalid_argument([&]
+                                { FormulaConstraint("c", *system, kPosition, rows, {}, {"e"}); }),
     HasSubstr("labels"));
 }
 
@@ -177,8 +175,8 @@ TEST(FormulaConstraint, when_value_does_not_exist_expect_status_and_untouched_ro
     const std::string row = level == kPosition   ? "log(x) + y"
                             : level == kVelocity ? "log(x)*dy"
                                                  : "log(x)*ddy + ddx";
-    Evaluation evaluation(std::make_shared<FormulaConstraint>(
-      "c", *system, level, std::vector<std::string>{row}));
+    Evaluation evaluation(
+      std::make_shared<FormulaConstraint>("c", *system, level, std::vector<std::string>{row}));
     RowStorage rows(evaluation.constraint(), 42.0);
     const RowStorage untouched = rows;
     const Eigen::Vector2d q(-1.0, 1.0);
@@ -193,12 +191,14 @@ TEST(FormulaConstraint, when_rows_are_wrong_expect_messages)
   const auto message = [&](RowLevel level, const std::string & row)
   {
     return message_of_invalid_argument(
-      [&] { FormulaConstraint("blade", *system, level, {"x + dx + ddx", row}); });
+      [&] {
+        FormulaConstraint("blade", *system, level, {"x + dx + ddx", row});
+      });
   };
   const auto position = [&](const std::string & row)
   {
-    return message_of_invalid_argument(
-      [&] { FormulaConstraint("blade", *system, kPosition, {row}); });
+    return message_of_invalid_argument([&]
+                                       { FormulaConstraint("blade", *system, kPosition, {row}); });
   };
   EXPECT_THAT(position("x + dx"), HasSubstr("uses 'dx', a velocity"));
   EXPECT_THAT(position("x + v"), HasSubstr("uses 'v', a velocity"));
@@ -217,8 +217,8 @@ TEST(FormulaConstraint, when_rows_are_wrong_expect_messages)
   FormulaNames taken;
   taken.parameters = {{"dx", 1.0}};
   EXPECT_THAT(
-    message_of_invalid_argument(
-      [&] { FormulaConstraint("blade", *system, kPosition, {"x"}, taken); }),
+    message_of_invalid_argument([&]
+                                { FormulaConstraint("blade", *system, kPosition, {"x"}, taken); }),
     HasSubstr("dx"));
 }
 

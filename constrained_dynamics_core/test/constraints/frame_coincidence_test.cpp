@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include <gmock/gmock.h>
 #include <Eigen/Geometry>
 #include <Eigen/QR>
-#include <gmock/gmock.h>
 
 #include "constraint_conformance.hpp"
 
@@ -99,8 +99,8 @@ TEST(FrameCoincidence, when_hinge_turns_through_any_angle_expect_smooth_rows_abo
     const RowStorage & rows = evaluation.at(0.0, s.q, s.u);
     EXPECT_LE(rows.position.cwiseAbs().maxCoeff(), 1e-14) << angle;
     // Columns of the angular velocity of "right", which rests in the world's axes.
-    EXPECT_TRUE((rows.jacobian.block<2, 3>(3, 9).isApprox(
-      -Eigen::Matrix3d::Identity().topRows<2>(), 1e-14)))
+    EXPECT_TRUE(
+      (rows.jacobian.block<2, 3>(3, 9).isApprox(-Eigen::Matrix3d::Identity().topRows<2>(), 1e-14)))
       << angle;
   }
 }
@@ -142,13 +142,9 @@ TEST(FrameCoincidence, when_error_is_half_a_turn_expect_lost_rank_but_finite_row
 TEST(FrameCoincidence, when_rows_or_frames_are_wrong_expect_messages)
 {
   const auto system = robot("two_bodies");
-  const auto message = [&](
-                         const std::string & a, const std::string & b,
-                         const std::vector<std::string> & rows)
-  {
-    return message_of_invalid_argument(
-      [&] { FrameCoincidence("loop", *system, a, b, rows); });
-  };
+  const auto message =
+    [&](const std::string & a, const std::string & b, const std::vector<std::string> & rows)
+  { return message_of_invalid_argument([&] { FrameCoincidence("loop", *system, a, b, rows); }); };
   EXPECT_THAT(message("left", "right", {"x", "roll"}), HasSubstr("roll"));
   EXPECT_THAT(message("left", "right", {"x", "y", "x"}), HasSubstr("'x'"));
   EXPECT_THAT(message("left", "right", {}), HasSubstr("loop"));

@@ -70,9 +70,7 @@ TEST(JointCoupling, when_terms_are_wrong_expect_messages)
 {
   const auto system = robot("planar_2r");
   const auto message = [&](const std::vector<CouplingTerm> & terms, double offset)
-  {
-    return message_of_invalid_argument([&] { JointCoupling("gear", *system, terms, offset); });
-  };
+  { return message_of_invalid_argument([&] { JointCoupling("gear", *system, terms, offset); }); };
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(message({}, 0.0), HasSubstr("gear"));
   EXPECT_THAT(message({{"elbow", 1.0}}, 0.0), HasSubstr("elbow"));

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include <Eigen/Geometry>
 #include <gmock/gmock.h>
+#include <Eigen/Geometry>
 
 #include "constraint_conformance.hpp"
 
@@ -38,8 +38,7 @@ TEST(KnifeEdge, when_skate_turns_while_gliding_expect_hand_values)
   EXPECT_TRUE(rows.jacobian.row(0).transpose().isApprox(expected, 1e-15));
   EXPECT_NEAR(rows.bias(0), 0.0, 1e-15);
   const WrenchPair pair = evaluation.wrenches(Eigen::VectorXd::Constant(1, 2.0)).front();
-  EXPECT_TRUE(
-    pair.on_a.force.isApprox(2.0 * Vector3d(-std::sin(0.5), std::cos(0.5), 0.0), 1e-15));
+  EXPECT_TRUE(pair.on_a.force.isApprox(2.0 * Vector3d(-std::sin(0.5), std::cos(0.5), 0.0), 1e-15));
   EXPECT_EQ(evaluation.constraint().rows()[0].level, RowLevel::kVelocity);
 }
 

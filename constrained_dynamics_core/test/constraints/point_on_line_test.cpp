@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include <Eigen/Geometry>
 #include <gmock/gmock.h>
+#include <Eigen/Geometry>
 
 #include "constraint_conformance.hpp"
 
@@ -31,8 +31,8 @@ TEST(PointOnLine, when_line_is_an_axis_expect_the_next_two_axes_as_normals)
   {
     Evaluation evaluation(std::make_shared<PointOnLine>(
       "rail", *system, "left", "world", Vector3d(Vector3d::Unit(axis) * 4.0)));
-    EXPECT_TRUE(evaluation.at(0.0, s.q, s.u).position.isApprox(
-      expected[static_cast<std::size_t>(axis)], 1e-15));
+    EXPECT_TRUE(evaluation.at(0.0, s.q, s.u)
+                  .position.isApprox(expected[static_cast<std::size_t>(axis)], 1e-15));
   }
 }
 
@@ -40,8 +40,7 @@ TEST(PointOnLine, when_point_moves_along_the_line_expect_nothing)
 {
   const auto system = robot("two_bodies");
   const Vector3d direction = Vector3d(3.0, -1.0, 2.0);
-  Evaluation evaluation(
-    std::make_shared<PointOnLine>("rail", *system, "left", "right", direction));
+  Evaluation evaluation(std::make_shared<PointOnLine>("rail", *system, "left", "right", direction));
   BodyState left;
   BodyState right;
   right.rotation = Eigen::AngleAxisd(0.7, Vector3d(1.0, 1.0, 0.0).normalized());

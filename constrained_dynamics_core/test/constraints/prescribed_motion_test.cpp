@@ -89,8 +89,8 @@ TEST(PrescribedCoordinate, when_arguments_are_wrong_expect_messages)
   const auto system = robot("planar_2r");
   const auto message = [&](const std::string & which, const std::string & formula)
   {
-    return message_of_invalid_argument(
-      [&] { PrescribedCoordinate("drive", *system, which, formula); });
+    return message_of_invalid_argument([&]
+                                       { PrescribedCoordinate("drive", *system, which, formula); });
   };
   EXPECT_THAT(message("elbow", "t"), HasSubstr("elbow"));
   EXPECT_THAT(message("j1", "2*j2"), HasSubstr("'j2'"));

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include <Eigen/Geometry>
 #include <gmock/gmock.h>
+#include <Eigen/Geometry>
 
 #include "constraint_conformance.hpp"
 
@@ -51,8 +51,8 @@ RollingGeometry without_normal(RollingGeometry geometry)
 INSTANTIATE_TEST_SUITE_P(
   RollingSphere, ConstraintConformance, testing::ValuesIn(on_robots(rolling(sphere()))), case_name);
 INSTANTIATE_TEST_SUITE_P(
-  RollingDisk, ConstraintConformance,
-  testing::ValuesIn(on_robots(rolling(disk({0.3, 1.0, 0.2})))), case_name);
+  RollingDisk, ConstraintConformance, testing::ValuesIn(on_robots(rolling(disk({0.3, 1.0, 0.2})))),
+  case_name);
 INSTANTIATE_TEST_SUITE_P(
   RollingDiskWithoutNormal, ConstraintConformance,
   testing::ValuesIn(on_robots(rolling(without_normal(disk({1.0, 0.1, -0.3}))))), case_name);
@@ -148,8 +148,8 @@ TEST(Rolling, when_geometry_is_wrong_expect_messages)
   const auto system = robot("two_bodies");
   const auto message = [&](const RollingGeometry & geometry)
   {
-    return message_of_invalid_argument(
-      [&] { Rolling("wheel", *system, "left", "world", geometry); });
+    return message_of_invalid_argument([&]
+                                       { Rolling("wheel", *system, "left", "world", geometry); });
   };
   EXPECT_THAT(message(disk(Vector3d::UnitY(), -0.1)), HasSubstr("'wheel': radius is -0.1"));
   EXPECT_THAT(message(disk(Vector3d::UnitY(), 0.0)), HasSubstr("radius"));

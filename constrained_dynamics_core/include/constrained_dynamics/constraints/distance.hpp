@@ -23,9 +23,8 @@ public:
     const std::string & frame_b, double length);
 
 protected:
-  Status do_frame_rows(
-    const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
-    CD_NONBLOCKING override;
+  Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
+    const noexcept CD_NONBLOCKING override;
 
 private:
   double length_;

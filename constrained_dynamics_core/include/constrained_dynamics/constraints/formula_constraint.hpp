@@ -31,9 +31,8 @@ public:
     const FormulaNames & names = {}, const std::vector<std::string> & labels = {});
 
 protected:
-  Status do_evaluate(
-    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-    CD_NONBLOCKING override;
+  Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
+    const noexcept CD_NONBLOCKING override;
 
 private:
   FormulaConstraint(

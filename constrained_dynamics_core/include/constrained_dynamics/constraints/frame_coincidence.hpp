@@ -43,14 +43,13 @@ public:
   static std::vector<std::string> all_rows();
 
 protected:
-  Status do_frame_rows(
-    const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
-    CD_NONBLOCKING override;
+  Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
+    const noexcept CD_NONBLOCKING override;
 
 private:
-  std::vector<int> axes_;    // 0 to 2: x y z, 3 to 5: rx ry rz
+  std::vector<int> axes_;  // 0 to 2: x y z, 3 to 5: rx ry rz
   int rotation_count_ = 0;
-  int free_axis_ = -1;       // where rotation_count_ is 2
+  int free_axis_ = -1;  // where rotation_count_ is 2
 };
 
 }  // namespace constrained_dynamics

@@ -22,12 +22,12 @@ namespace constrained_dynamics
 ///     ω̇ = R_Bᵀ (α_A − α_B − ω_B × ω_A)
 struct RelativeMotion
 {
-  double time = 0.0;                                             ///< t [s]
-  Eigen::Vector3d position = Eigen::Vector3d::Zero();            ///< p_BA [m]
-  Eigen::Matrix3d rotation = Eigen::Matrix3d::Identity();        ///< R_BA
-  Eigen::Vector3d velocity = Eigen::Vector3d::Zero();            ///< ṗ [m/s]
-  Eigen::Vector3d angular_velocity = Eigen::Vector3d::Zero();    ///< of A in B [rad/s]
-  Eigen::Vector3d acceleration_bias = Eigen::Vector3d::Zero();   ///< p̈ at u̇ = 0 [m/s²]
+  double time = 0.0;                                                    ///< t [s]
+  Eigen::Vector3d position = Eigen::Vector3d::Zero();                   ///< p_BA [m]
+  Eigen::Matrix3d rotation = Eigen::Matrix3d::Identity();               ///< R_BA
+  Eigen::Vector3d velocity = Eigen::Vector3d::Zero();                   ///< ṗ [m/s]
+  Eigen::Vector3d angular_velocity = Eigen::Vector3d::Zero();           ///< of A in B [rad/s]
+  Eigen::Vector3d acceleration_bias = Eigen::Vector3d::Zero();          ///< p̈ at u̇ = 0 [m/s²]
   Eigen::Vector3d angular_acceleration_bias = Eigen::Vector3d::Zero();  ///< ω̇ at u̇ = 0 [rad/s²]
 };
 
@@ -84,20 +84,19 @@ protected:
   /// Fills the rows, or returns why there are none (kNonFiniteResult where a direction is
   /// undefined). May use scratch.buffer alone.
   virtual Status do_frame_rows(
-    const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
-    CD_NONBLOCKING = 0;
+    const RelativeMotion & motion, ConstraintScratch & scratch,
+    FrameRows & out) const noexcept CD_NONBLOCKING = 0;
 
-  Status do_evaluate(
-    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-    CD_NONBLOCKING final;
+  Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
+    const noexcept CD_NONBLOCKING final;
   void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING final;
 
 private:
   /// Also hands out the motion of B.
-  void relative_motion(const SystemData & data, FrameKinematics & b, RelativeMotion & out) const
-    noexcept CD_NONBLOCKING;
+  void relative_motion(const SystemData & data, FrameKinematics & b, RelativeMotion & out)
+    const noexcept CD_NONBLOCKING;
 
   int frame_a_;
   int frame_b_;

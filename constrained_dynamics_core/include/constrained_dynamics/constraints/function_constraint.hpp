@@ -60,9 +60,8 @@ public:
   }
 
 protected:
-  Status do_evaluate(
-    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-    CD_NONBLOCKING override
+  Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
+    const noexcept CD_NONBLOCKING override
   {
     try
     {
@@ -83,7 +82,8 @@ private:
     if (level == RowLevel::kAcceleration)
     {
       throw std::invalid_argument(
-        "constraint '" + name + "': a function has level acceleration; position or velocity are "
+        "constraint '" + name +
+        "': a function has level acceleration; position or velocity are "
         "allowed");
     }
     if (!(row_count >= 1))
@@ -201,8 +201,8 @@ private:
     for (int row = 0; row < m; ++row)
     {
       const Jet2 & phi = motion.out[row];
-      finite = finite && std::isfinite(phi.value) && std::isfinite(phi.first) &&
-               std::isfinite(phi.second);
+      finite =
+        finite && std::isfinite(phi.value) && std::isfinite(phi.first) && std::isfinite(phi.second);
     }
     if (!finite)
     {

@@ -18,7 +18,8 @@ struct CouplingTerm
 
 /// Coordinates move together: gear, mimic joint, rack and pinion, differential. Type id
 /// "joint_coupling". Works on every system.
-///     φ = Σ c_i q_i − offset,   φ̇ = Σ c_i q̇_i,   A = Σ c_i C_i,   b = −Σ c_i q̈_i|u̇=0   (C_i: row of C).
+///     φ = Σ c_i q_i − offset,   φ̇ = Σ c_i q̇_i,   A = Σ c_i C_i,   b = −Σ c_i q̈_i|u̇=0   (C_i: row
+///     of C).
 /// Row "coupling"; an angle if all its coordinates are.
 /// Force: the generalized force λ c_i on coordinate i. Where the coordinate belongs to a joint of
 /// one degree of freedom, that is a wrench on the joint's child and the opposite on its parent, one
@@ -33,9 +34,8 @@ public:
     double offset = 0.0);
 
 protected:
-  Status do_evaluate(
-    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-    CD_NONBLOCKING override;
+  Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
+    const noexcept CD_NONBLOCKING override;
   void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING override;

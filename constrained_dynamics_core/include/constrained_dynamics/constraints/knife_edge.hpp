@@ -25,9 +25,8 @@ public:
     const std::string & frame_b, const Eigen::Vector3d & axis);
 
 protected:
-  Status do_frame_rows(
-    const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
-    CD_NONBLOCKING override;
+  Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
+    const noexcept CD_NONBLOCKING override;
 
 private:
   Eigen::Vector3d axis_;

@@ -27,9 +27,8 @@ public:
     const std::string & frame_b, const Eigen::Vector3d & direction);
 
 protected:
-  Status do_frame_rows(
-    const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
-    CD_NONBLOCKING override;
+  Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
+    const noexcept CD_NONBLOCKING override;
 
 private:
   std::array<Eigen::Vector3d, 2> normals_;

@@ -25,9 +25,8 @@ public:
     const std::string & formula, const FormulaNames & names = {});
 
 protected:
-  Status do_evaluate(
-    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows) const noexcept
-    CD_NONBLOCKING override;
+  Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
+    const noexcept CD_NONBLOCKING override;
   void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING override;
@@ -63,9 +62,8 @@ public:
     const FormulaNames & names = {});
 
 protected:
-  Status do_frame_rows(
-    const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out) const noexcept
-    CD_NONBLOCKING override;
+  Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
+    const noexcept CD_NONBLOCKING override;
 
 private:
   PrescribedPosition(
