@@ -237,8 +237,9 @@ bool Dynamics::in_subset(int row, Workspace::Subset subset) const noexcept CD_NO
   }
 }
 
-void Dynamics::gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Workspace & workspace)
-  const noexcept CD_NONBLOCKING
+void Dynamics::gather(
+  const Eigen::VectorXd & bias, Workspace::Subset subset,
+  Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   int k = 0;
   for (int row = 0; row < constraints_.row_count(); ++row)
@@ -341,8 +342,8 @@ void Dynamics::scatter(Workspace & workspace) const noexcept CD_NONBLOCKING
   }
 }
 
-Status Dynamics::solve_rows(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
-  CD_NONBLOCKING
+Status Dynamics::solve_rows(
+  const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   if (inputs.size() != system().input_count())
   {
