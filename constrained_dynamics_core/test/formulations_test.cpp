@@ -242,6 +242,12 @@ TEST(Formulations, when_asked_by_name_expect_that_one)
     EXPECT_EQ(make_formulation(id)->name(), id);
   }
   EXPECT_STREQ(make_formulation("auto")->name(), "kane_nonminimal");
+  for (const std::string & id : ids())
+  {
+    const Scenario scenario =
+      Scenario::load(CD_CONFIG "/scenarios/four_bar.yaml", {"formulation=" + id});
+    EXPECT_EQ(scenario.dynamics()->formulation().name(), id);
+  }
   try
   {
     make_formulation("newton");

@@ -56,8 +56,9 @@ public:
   /// Scratch for n speeds and at most `max_row_count` rows. Real-time safe: no.
   virtual std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const = 0;
 
-  /// Solves the problem. Statuses: kOk; kSingular and kInconsistent with outputs; kSingularInertia,
-  /// kNonFiniteInput, kNonFiniteResult without. Real-time safe: yes.
+  /// Solves the problem. Statuses: kOk; kSingular and kInconsistent with outputs; kSingularInertia
+  /// (also where the formulation does not exist for this Q), kNonFiniteInput, kNonFiniteResult and
+  /// kSizeMismatch without. Real-time safe: yes.
   [[nodiscard]] Status solve(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING

@@ -27,8 +27,7 @@ struct RankOptions
 };
 
 /// Orthogonal factorisation of the rows with a partition of the speeds,
-///     S A Π = H [R11 R12; 0 0],   S = diag(row scale),  H orthogonal,  R11 (r × r) upper
-///     triangular,
+///     S A Π = H [R11 R12; 0 0],   S = diag(row scale),  H orthogonal,  R11 (r × r) triangular,
 /// so that the first r speeds of the order Π are the dependent ones (E4):
 ///     K = −R11⁻¹ R12,   β = R11⁻¹ (Hᵀ S b)_1.
 /// Redundant rows need no sorting out: H combines them, and (Hᵀ S b)_2 is what is inconsistent.

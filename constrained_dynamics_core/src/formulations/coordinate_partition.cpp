@@ -74,7 +74,6 @@ public:
     return true;
   }
 
-private:
   Eigen::MatrixXd basis;  // A1ᵀ (n × r)
   Eigen::VectorXd right;
   BorderedLu lu;
@@ -132,7 +131,6 @@ public:
     return true;
   }
 
-private:
   Eigen::MatrixXd transformation;       // B (n × p)
   Eigen::MatrixXd mass_transformation;  // Q B (n × p)
   Eigen::VectorXd remainder;            // ℧
