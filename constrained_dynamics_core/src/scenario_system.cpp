@@ -452,7 +452,7 @@ std::vector<ScenarioWrench> read_wrenches(const ScenarioReader & reader, SceneDe
     wrench.expressed_in_frame =
       item.has("expressed_in") && item.at("expressed_in").choice({"world", "frame"}) == "frame";
     ScenarioWrench formulas{item, {"0", "0", "0", "0", "0", "0"}};
-    for (const std::size_t part : {0, 1})
+    for (const std::size_t part : {std::size_t{0}, std::size_t{1}})
     {
       if (const auto vector = item.find(part == 0 ? "force" : "torque"))
       {

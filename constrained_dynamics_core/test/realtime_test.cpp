@@ -167,7 +167,7 @@ TEST_P(RealTimeRule, when_cycling_through_good_and_bad_states_expect_silence_and
 
 INSTANTIATE_TEST_SUITE_P(
   Examples, RealTimeRule, testing::ValuesIn(example_names()),
-  [](const auto & info) { return info.param; });
+  [](const auto & example) { return example.param; });
 
 }  // namespace
 }  // namespace constrained_dynamics
