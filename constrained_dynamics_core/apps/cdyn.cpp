@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.hpp"
+#include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/version.hpp"
 
 namespace
@@ -38,6 +39,16 @@ struct Overrides
   }
 };
 
+void add_formulation(CLI::App & command, Overrides & overrides)
+{
+  std::string names;
+  for (const std::string & name : constrained_dynamics::formulation_names())
+  {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  command.add_option("--formulation", overrides.formulation, names);
+}
+
 void add_scenario(CLI::App & command, std::string & scenario, Overrides & overrides)
 {
   command.add_option("scenario", scenario, "Scenario file, or the name of an example")
@@ -67,7 +78,7 @@ int main(int argc, char ** argv)
   Overrides run_overrides;
   CLI::App * run_command = app.add_subcommand("run", "Simulate a scenario");
   add_scenario(*run_command, run.scenario, run_overrides);
-  run_command->add_option("--formulation", run_overrides.formulation, "auto or kane_nonminimal");
+  add_formulation(*run_command, run_overrides);
   run_command->add_option("--until", run_overrides.until, "End of the run [s]");
   run_command->add_option("--step", run_overrides.step, "Step of the integrator [s]");
   run_command->add_option("--csv", run.csv, "Write all outputs as CSV")->type_name("FILE");
@@ -80,8 +91,7 @@ int main(int argc, char ** argv)
   CLI::App * solve_command =
     app.add_subcommand("solve", "Accelerations and forces at the initial state, as JSON");
   add_scenario(*solve_command, solve.scenario, solve_overrides);
-  solve_command->add_option(
-    "--formulation", solve_overrides.formulation, "auto or kane_nonminimal");
+  add_formulation(*solve_command, solve_overrides);
   solve_command->add_flag(
     "--raw-state", solve.raw_state, "Take q and u as they are given, without assembling");
   solve_command->add_option("--json", solve.json, "File instead of the standard output")

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "constrained_dynamics/formulations/kane_nonminimal.hpp"
+
 namespace constrained_dynamics
 {
 

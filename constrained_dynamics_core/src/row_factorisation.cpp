@@ -30,8 +30,7 @@ Status RowFactorisation::factor(
   const RankOptions & options) noexcept CD_NONBLOCKING
 {
   if (
-    rows.cols() != order_.size() || rows.rows() > factor_.rows() ||
-    row_scale.size() != rows.rows())
+    rows.cols() != order_.size() || rows.rows() > factor_.rows() || row_scale.size() != rows.rows())
   {
     return Status::kSizeMismatch;
   }
@@ -42,7 +41,8 @@ Status RowFactorisation::factor(
   row_count_ = static_cast<int>(rows.rows());
   scale_.head(row_count_) = row_scale;
 
-  const bool same_shape = partition_rank_ >= 0 && partition_rows_ == row_count_;
+  const bool same_shape =
+    partition_rank_ >= 0 && (partition_rows_ == row_count_ || partition_rows_ == kAnyRowCount);
   load(rows);
   if (!same_shape || !try_order(nominal_rank, options))
   {
@@ -56,12 +56,32 @@ Status RowFactorisation::factor(
   return rank_ < nominal_rank || near_singular_ ? Status::kSingular : Status::kOk;
 }
 
+void RowFactorisation::select_partition(const std::vector<int> & independent_speeds)
+{
+  const int n = static_cast<int>(order_.size());
+  const int count = static_cast<int>(independent_speeds.size());
+  int dependent = 0;
+  for (int speed = 0; speed < n; ++speed)
+  {
+    const auto end = independent_speeds.end();
+    if (std::find(independent_speeds.begin(), end, speed) == end)
+    {
+      order_(dependent++) = speed;
+    }
+  }
+  for (int i = 0; i < count; ++i)
+  {
+    order_(n - count + i) = independent_speeds[static_cast<std::size_t>(i)];
+  }
+  partition_rank_ = n - count;
+  partition_rows_ = kAnyRowCount;
+}
+
 void RowFactorisation::load(const ConstMatrixRef & rows) noexcept
 {
   for (Eigen::Index j = 0; j < order_.size(); ++j)
   {
-    factor_.col(j).head(row_count_) =
-      rows.col(order_(j)).cwiseProduct(scale_.head(row_count_));
+    factor_.col(j).head(row_count_) = rows.col(order_(j)).cwiseProduct(scale_.head(row_count_));
   }
 }
 
@@ -87,7 +107,7 @@ bool RowFactorisation::try_order(int nominal_rank, const RankOptions & options) 
   const Eigen::Index m = row_count_;
   const Eigen::Index n = order_.size();
   const int wanted = partition_rank_;
-  if (wanted != nominal_rank)
+  if (wanted != nominal_rank || wanted > m)
   {
     return false;
   }
@@ -239,8 +259,8 @@ void RowFactorisation::apply(VectorRef x) noexcept
   }
 }
 
-void RowFactorisation::particular(
-  const ConstVectorRef & bias, VectorRef beta) noexcept CD_NONBLOCKING
+void RowFactorisation::particular(const ConstVectorRef & bias, VectorRef beta) noexcept
+  CD_NONBLOCKING
 {
   const Eigen::Index m = row_count_;
   auto x = work_rows_.head(m);
@@ -302,8 +322,7 @@ void RowFactorisation::multipliers(
   cholesky.solveInPlace(y);
   for (Eigen::Index i = 0; i < k; ++i)
   {
-    multipliers.array() -=
-      y(i) * scale_.head(m).array() * null_space_.col(i).head(m).array();
+    multipliers.array() -= y(i) * scale_.head(m).array() * null_space_.col(i).head(m).array();
   }
 }
 

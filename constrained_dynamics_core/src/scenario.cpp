@@ -13,6 +13,7 @@
 
 #include "constrained_dynamics/assembly.hpp"
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
+#include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/stabilisation.hpp"
 #include "scenario_reader.hpp"
 #include "scenario_signals.hpp"
@@ -718,10 +719,9 @@ public:
     out.name = root.string_or("name", std::filesystem::path(source).stem().string());
     out.description = root.string_or("description", "");
     out.parameters = scope.names.parameters;
-    if (const auto formulation = root.find("formulation"))
-    {
-      formulation->choice({"auto", "kane_nonminimal"});
-    }
+    const auto formulation = root.find("formulation");
+    const std::shared_ptr<const Formulation> solver =
+      make_formulation(formulation ? formulation->choice(formulation_names()) : "auto");
 
     // Sections that are absent read like empty ones.
     ScenarioNode nothing;
@@ -744,7 +744,7 @@ public:
     {
       out.warnings = system.robot->warnings();
     }
-    build_rows(root, system, dynamics_options, out);
+    build_rows(root, system, dynamics_options, solver, out);
     build_signals(root, system, out);
 
     Workspace workspace(*out.dynamics);
@@ -759,7 +759,7 @@ private:
   template <class Impl>
   static void build_rows(
     const ScenarioReader & root, const ScenarioSystem & system, const DynamicsOptions & options,
-    Impl & out)
+    const std::shared_ptr<const Formulation> & formulation, Impl & out)
   {
     if (const auto constraints = root.find("constraints"))
     {
@@ -771,8 +771,8 @@ private:
       {
         add_mimics(*system.robot, out.constraints, out.active, out.warnings);
       }
-      out.dynamics =
-        std::make_shared<const Dynamics>(ConstraintSet(system.system, out.constraints), options);
+      out.dynamics = std::make_shared<const Dynamics>(
+        ConstraintSet(system.system, out.constraints), options, formulation);
     }
     catch (const std::exception & error)
     {

@@ -3,11 +3,11 @@
 #include <limits>
 #include <random>
 
-#include <Eigen/Dense>
 #include <gtest/gtest.h>
+#include <Eigen/Dense>
 
 #include "allocation_counter.hpp"
-#include "constrained_dynamics/formulation.hpp"
+#include "constrained_dynamics/formulations/kane_nonminimal.hpp"
 
 namespace constrained_dynamics
 {
@@ -346,8 +346,7 @@ TEST(KaneNonminimal, when_inertia_is_not_symmetric_expect_both_equations_to_hold
     }
     EXPECT_LE((c.A * c.solution.acceleration - c.b).norm(), 1e-10);
     const Eigen::VectorXd left = c.Q * c.solution.acceleration - c.h;
-    EXPECT_LE(
-      (left - c.A.transpose() * c.solution.multipliers).norm(), 1e-9 * (1.0 + left.norm()));
+    EXPECT_LE((left - c.A.transpose() * c.solution.multipliers).norm(), 1e-9 * (1.0 + left.norm()));
   }
 }
 

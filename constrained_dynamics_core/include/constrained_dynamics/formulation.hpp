@@ -56,8 +56,9 @@ public:
   /// Scratch for n speeds and at most `max_row_count` rows. Real-time safe: no.
   virtual std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const = 0;
 
-  /// Solves the problem. Statuses: kOk; kSingular and kInconsistent with outputs; kSingularInertia,
-  /// kNonFiniteInput, kNonFiniteResult without. Real-time safe: yes.
+  /// Solves the problem. Statuses: kOk; kSingular and kInconsistent with outputs; kSingularInertia
+  /// (also where the formulation does not exist for this Q), kNonFiniteInput, kNonFiniteResult and
+  /// kSizeMismatch without. Real-time safe: yes.
   [[nodiscard]] Status solve(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING
@@ -69,26 +70,6 @@ protected:
   virtual Status do_solve(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING = 0;
-};
-
-/// The nonminimal Kane form (E4 to E8), the reference form of the seeds. Speeds are partitioned by
-/// pivoting with hysteresis; T of (E6) is not factored, the equivalent reduced equations are:
-///     u̇ = A2ᵀ ẇ + [β; 0],  (A2 Q A2ᵀ) ẇ = A2 (h − Q [β; 0]).
-/// Q need not be positive definite, only A2 Q A2ᵀ; it need not be symmetric either (active forces
-/// that contain accelerations).
-class CONSTRAINED_DYNAMICS_EXPORT KaneNonminimal : public Formulation
-{
-public:
-  const char * name() const noexcept CD_NONBLOCKING override { return "kane_nonminimal"; }
-  std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
-
-  /// The factorisation of the last solve, for reports. @pre data was made by this class.
-  static const RowFactorisation & factorisation(const FormulationData & data);
-
-protected:
-  Status do_solve(
-    const RowProblem & problem, const RankOptions & options, FormulationData & data,
-    RowSolution & solution) const noexcept CD_NONBLOCKING override;
 };
 
 }  // namespace constrained_dynamics

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include <Eigen/Core>
 
 #include "constrained_dynamics/status.hpp"
@@ -17,15 +19,15 @@ struct RankOptions
   /// Rows that are redundant on the constraint manifold become slightly independent beside it
   /// (stages of an integrator, measured states). Below this fraction they still count as redundant.
   double redundancy_tolerance = 1e-2;
-  /// Largest ‖A u̇ − b‖ relative to ‖b‖ + ‖A‖‖u̇‖ that is still consistent: rounding and drift are below,
-  /// rows that contradict each other above.
+  /// Largest ‖A u̇ − b‖ relative to ‖b‖ + ‖A‖‖u̇‖ that is still consistent: rounding and drift are
+  /// below, rows that contradict each other above.
   double consistency_tolerance = 1e-6;
   /// Largest |K| (E4) with which a partition is kept; above it speeds are chosen anew.
   double partition_limit = 10.0;
 };
 
 /// Orthogonal factorisation of the rows with a partition of the speeds,
-///     S A Π = H [R11 R12; 0 0],   S = diag(row scale),  H orthogonal,  R11 (r × r) upper triangular,
+///     S A Π = H [R11 R12; 0 0],   S = diag(row scale),  H orthogonal,  R11 (r × r) triangular,
 /// so that the first r speeds of the order Π are the dependent ones (E4):
 ///     K = −R11⁻¹ R12,   β = R11⁻¹ (Hᵀ S b)_1.
 /// Redundant rows need no sorting out: H combines them, and (Hᵀ S b)_2 is what is inconsistent.
@@ -52,7 +54,11 @@ public:
   /// Forgets the partition; the next factor chooses by pivoting.
   void reset_partition() noexcept CD_NONBLOCKING { partition_rank_ = -1; }
 
-  int rank() const { return rank_; }           ///< r
+  /// Proposes the independent speeds: the next factor keeps them if they are as many as the nominal
+  /// rank leaves and |K| stays below the limit. @pre different indices of speeds.
+  void select_partition(const std::vector<int> & independent_speeds);
+
+  int rank() const { return rank_; }            ///< r
   int row_count() const { return row_count_; }  ///< m
   /// Speeds in partition order: the first rank() are dependent, the others independent.
   const Eigen::VectorXi & order() const { return order_; }
@@ -67,7 +73,8 @@ public:
   /// a small factor, 1 where there is no row.
   double condition() const { return condition_; }
 
-  /// β = R11⁻¹ (Hᵀ S b)_1; `beta` has r elements. What of b lies outside the range of A is left out.
+  /// β = R11⁻¹ (Hᵀ S b)_1; `beta` has r elements. What of b lies outside the range of A is left
+  /// out.
   void particular(const ConstVectorRef & bias, VectorRef beta) noexcept CD_NONBLOCKING;
 
   /// Multipliers (E8): Aᵀ λ = f for a generalized force f in the range of Aᵀ, with the least
@@ -104,7 +111,8 @@ private:
   int row_count_ = 0;
   int rank_ = 0;
   int partition_rank_ = -1;
-  int partition_rows_ = -1;
+  static constexpr int kAnyRowCount = -1;
+  int partition_rows_ = kAnyRowCount;
   int repartition_count_ = 0;
   double largest_pivot_ = 0.0;
   double condition_ = 1.0;

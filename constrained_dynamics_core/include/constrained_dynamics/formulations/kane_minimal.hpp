@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "constrained_dynamics/formulation.hpp"
+
+namespace constrained_dynamics
+{
+
+/// The minimal Kane form: p equations of motion for the independent speeds alone, block by block,
+///     (Q_II + Q_ID K + Kᵀ Q_DI + Kᵀ Q_DD K) u̇_I = h_I − Q_ID β + Kᵀ (h_D − Q_DD β),
+/// and the dependent accelerations by u̇_D = K u̇_I + β (E4). Speeds are partitioned by pivoting with
+/// hysteresis. Q as for KaneNonminimal: only the reduced inertia must be positive definite, or
+/// regular where Q is unsymmetric.
+class CONSTRAINED_DYNAMICS_EXPORT KaneMinimal : public Formulation
+{
+public:
+  const char * name() const noexcept CD_NONBLOCKING override { return "kane_minimal"; }
+  std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
+
+protected:
+  Status do_solve(
+    const RowProblem & problem, const RankOptions & options, FormulationData & data,
+    RowSolution & solution) const noexcept CD_NONBLOCKING override;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+
+#include "constrained_dynamics/formulation.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+/// The projection method: with a complement N of the rows, N Aᵀ = 0, the equations of motion fall
+/// into a tangent and an orthogonal part,
+///     N Q u̇ = N h,     (E12) λ = (A Q⁻¹ Aᵀ)⁺ (b − A Q⁻¹ h).
+/// The first gives the motion, u̇ = Nᵀ y + u̇_0 with A u̇_0 = b and (N Q Nᵀ) y = N (h − Q u̇_0); the
+/// second gives the reactions by themselves, not as what the motion leaves. Here N comes from a
+/// Householder QR of the rows, so that its rows are orthonormal, or from the user.
+///
+/// Exists for symmetric positive definite Q only (E12), else kSingularInertia.
+class CONSTRAINED_DYNAMICS_EXPORT Projection : public Formulation
+{
+public:
+  const char * name() const noexcept CD_NONBLOCKING override { return "projection"; }
+  std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
+
+  /// Solves with the complement N (p × n) of the user instead of one from a QR; p = n − rank.
+  /// Statuses: those of `solve`; kSizeMismatch where N is not p × n, kNonFiniteInput,
+  /// kSingularInertia where its rows depend on each other, and kInconsistent where N Aᵀ is not 0
+  /// within RankOptions::consistency_tolerance, relative. Real-time safe: yes.
+  [[nodiscard]] Status solve_with_complement(
+    const RowProblem & problem, const ConstMatrixRef & complement, const RankOptions & options,
+    FormulationData & data, RowSolution & solution) const noexcept CD_NONBLOCKING;
+
+protected:
+  Status do_solve(
+    const RowProblem & problem, const RankOptions & options, FormulationData & data,
+    RowSolution & solution) const noexcept CD_NONBLOCKING override;
+};
+
+}  // namespace constrained_dynamics

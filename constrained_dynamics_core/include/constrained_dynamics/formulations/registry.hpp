@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "constrained_dynamics/formulation.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Ids that make_formulation knows: "auto", then the id of every formulation.
+CONSTRAINED_DYNAMICS_EXPORT std::vector<std::string> formulation_names();
+
+/// A formulation by its id; "auto" stands for the one that suits most systems, at present
+/// "kane_nonminimal".
+/// @throw std::invalid_argument that lists the ids.
+CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const Formulation> make_formulation(
+  const std::string & name);
+
+}  // namespace constrained_dynamics

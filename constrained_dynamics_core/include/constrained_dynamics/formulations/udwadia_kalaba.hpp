@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+
+#include "constrained_dynamics/formulation.hpp"
+
+namespace constrained_dynamics
+{
+
+/// The Udwadia-Kalaba equation (E10): the free motion a and the least correction of it,
+///     u̇ = a + R⁻¹ (A R⁻¹)⁺ (b − A a),  a = Q⁻¹ h,
+/// which is the same for every root RᵀR = Q; here the Cholesky root in place of Q^½.
+///
+/// The free motion may be far larger than the constrained one; the digits that the difference costs
+/// come back by one step of iterative refinement.
+///
+/// Exists for symmetric positive definite Q only, else kSingularInertia.
+class CONSTRAINED_DYNAMICS_EXPORT UdwadiaKalaba : public Formulation
+{
+public:
+  const char * name() const noexcept CD_NONBLOCKING override { return "udwadia_kalaba"; }
+  std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
+
+protected:
+  Status do_solve(
+    const RowProblem & problem, const RankOptions & options, FormulationData & data,
+    RowSolution & solution) const noexcept CD_NONBLOCKING override;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,226 @@
+#include "constrained_dynamics/formulations/coordinate_partition.hpp"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "row_scratch.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+class PartitionData : public RowScratch
+{
+public:
+  PartitionData(int n, int m)
+  : RowScratch(n, m), independent(Eigen::VectorXd::Zero(n + std::min(n, m)))
+  {
+  }
+
+  /// Finds u̇. False where what is left of the inertia is singular.
+  virtual bool move(const RowProblem & problem) noexcept = 0;
+
+  Eigen::VectorXd independent;  // u̇_i, or u̇ and μ
+};
+
+class FullCoordinatesData : public PartitionData
+{
+public:
+  FullCoordinatesData(int n, int m)
+  : PartitionData(n, m),
+    basis(Eigen::MatrixXd::Zero(n, std::min(n, m))),
+    right(Eigen::VectorXd::Zero(n + std::min(n, m))),
+    lu(n + std::min(n, m))
+  {
+  }
+
+  bool move(const RowProblem & problem) noexcept override
+  {
+    const Eigen::Index n = speed_count();
+    const Eigen::Index r = rank();
+    auto A1_transposed = basis.leftCols(r);
+    row_basis(A1_transposed);
+    // Rows of the size of the inertia; μ comes out divided by it.
+    const double size = problem.mass_matrix.cwiseAbs().maxCoeff();
+    const double scale = size > 0.0 ? size : 1.0;
+    auto whole = lu.matrix(n + r);
+    whole.topLeftCorner(n, n) = problem.mass_matrix;
+    whole.topRightCorner(n, r) = -scale * A1_transposed;
+    whole.bottomLeftCorner(r, n) = scale * A1_transposed.transpose();
+    whole.bottomRightCorner(r, r).setZero();
+    auto x = independent.head(n + r);
+    auto left = right.head(n + r);
+    left.head(n) = problem.force;
+    left.tail(r) = scale * beta();
+    if (!lu.factor(n + r))
+    {
+      return false;
+    }
+    x = left;
+    lu.solve(x);
+    // Reactions may be far larger than accelerations times inertia: the digits that this costs come
+    // back by one step of iterative refinement.
+    left.noalias() -= whole * x;
+    lu.solve(left);
+    x += left;
+    acceleration = x.head(n);
+    constraint_force.noalias() = A1_transposed * x.tail(r);
+    constraint_force *= scale;
+    return true;
+  }
+
+  Eigen::MatrixXd basis;  // A1ᵀ (n × r)
+  Eigen::VectorXd right;
+  BorderedLu lu;
+};
+
+class ReducedCoordinatesData : public PartitionData
+{
+public:
+  ReducedCoordinatesData(int n, int m)
+  : PartitionData(n, m),
+    transformation(Eigen::MatrixXd::Zero(n, n)),
+    mass_transformation(Eigen::MatrixXd::Zero(n, n)),
+    remainder(Eigen::VectorXd::Zero(n)),
+    force(Eigen::VectorXd::Zero(n)),
+    reduced(n)
+  {
+  }
+
+  bool move(const RowProblem & problem) noexcept override
+  {
+    const Eigen::Index r = rank();
+    const Eigen::Index p = speed_count() - r;
+    const Eigen::VectorXi & order = factorisation.order();
+    const auto K = factorisation.dependency();
+    remainder.setZero();
+    auto B = transformation.leftCols(p);
+    B.setZero();
+    for (Eigen::Index i = 0; i < r; ++i)
+    {
+      remainder(order(i)) = particular(i);
+      B.row(order(i)) = K.row(i);
+    }
+    for (Eigen::Index i = 0; i < p; ++i)
+    {
+      B(order(r + i), i) = 1.0;
+    }
+    acceleration = remainder;
+    if (p > 0)
+    {
+      auto Q_B = mass_transformation.leftCols(p);
+      auto x = independent.head(p);
+      Q_B.noalias() = problem.mass_matrix * B;
+      reduced.matrix(p).noalias() = B.transpose() * Q_B;
+      force = problem.force;
+      force.noalias() -= problem.mass_matrix * remainder;
+      x.noalias() = B.transpose() * force;
+      if (!reduced.factor(p))
+      {
+        return false;
+      }
+      reduced.solve(x);
+      acceleration.noalias() += B * x;
+    }
+    force_from_motion(problem);
+    return true;
+  }
+
+  Eigen::MatrixXd transformation;       // B (n × p)
+  Eigen::MatrixXd mass_transformation;  // Q B (n × p)
+  Eigen::VectorXd remainder;            // ℧
+  Eigen::VectorXd force;
+  ReducedInertia reduced;  // BᵀQB
+};
+
+}  // namespace
+
+CoordinatePartition::CoordinatePartition(Mode mode, std::vector<int> independent_speeds)
+: mode_(mode), independent_speeds_(std::move(independent_speeds))
+{
+  if (mode_ != Mode::kSelected && !independent_speeds_.empty())
+  {
+    throw std::invalid_argument(
+      std::string("independent speeds are given to ") + name() +
+      "; allowed: none, or the mode kSelected");
+  }
+  std::set<int> seen;
+  for (const int speed : independent_speeds_)
+  {
+    if (!(0 <= speed) || !seen.insert(speed).second)
+    {
+      throw std::invalid_argument(
+        "independent speed " + std::to_string(speed) +
+        " is negative or given twice; allowed: different indices from 0");
+    }
+  }
+}
+
+const char * CoordinatePartition::name() const noexcept CD_NONBLOCKING
+{
+  return mode_ == Mode::kFullCoordinates ? "coordinate_partition_full"
+         : mode_ == Mode::kSelected      ? "coordinate_partition_selected"
+                                         : "coordinate_partition";
+}
+
+std::unique_ptr<FormulationData> CoordinatePartition::make_data(
+  int speed_count, int max_row_count) const
+{
+  if (mode_ == Mode::kFullCoordinates)
+  {
+    return std::make_unique<FullCoordinatesData>(speed_count, max_row_count);
+  }
+  for (const int speed : independent_speeds_)
+  {
+    if (!(speed < speed_count))
+    {
+      throw std::invalid_argument(
+        "independent speed " + std::to_string(speed) + "; allowed: 0 to " +
+        std::to_string(speed_count - 1));
+    }
+  }
+  auto data = std::make_unique<ReducedCoordinatesData>(speed_count, max_row_count);
+  if (!independent_speeds_.empty())
+  {
+    data->factorisation.select_partition(independent_speeds_);
+  }
+  return data;
+}
+
+const RowFactorisation & CoordinatePartition::factorisation(const FormulationData & data)
+{
+  return static_cast<const PartitionData &>(data).factorisation;
+}
+
+Status CoordinatePartition::do_solve(
+  const RowProblem & problem, const RankOptions & options, FormulationData & formulation_data,
+  RowSolution & solution) const noexcept CD_NONBLOCKING
+{
+  PartitionData & data = static_cast<PartitionData &>(formulation_data);
+  RankOptions partition_options = options;
+  if (mode_ == Mode::kEveryStep)
+  {
+    data.factorisation.reset_partition();
+  }
+  if (mode_ == Mode::kSelected)
+  {
+    partition_options.partition_limit = std::max(options.partition_limit, kSelectedLimit);
+  }
+  const Status rank_status = data.begin(problem, partition_options);
+  if (!has_output(rank_status))
+  {
+    return rank_status;
+  }
+  if (!data.move(problem))
+  {
+    return Status::kSingularInertia;
+  }
+  return data.finish(problem, options, rank_status, solution);
+}
+
+}  // namespace constrained_dynamics

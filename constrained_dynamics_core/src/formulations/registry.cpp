@@ -1,0 +1,75 @@
+#include "constrained_dynamics/formulations/registry.hpp"
+
+#include <stdexcept>
+
+#include "constrained_dynamics/formulations/canonical_inversion.hpp"
+#include "constrained_dynamics/formulations/coordinate_partition.hpp"
+#include "constrained_dynamics/formulations/kane_minimal.hpp"
+#include "constrained_dynamics/formulations/kane_nonminimal.hpp"
+#include "constrained_dynamics/formulations/projection.hpp"
+#include "constrained_dynamics/formulations/udwadia_kalaba.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+template <typename Type>
+std::shared_ptr<const Formulation> make()
+{
+  return std::make_shared<const Type>();
+}
+
+template <CoordinatePartition::Mode mode>
+std::shared_ptr<const Formulation> make_partition()
+{
+  return std::make_shared<const CoordinatePartition>(mode);
+}
+
+struct Entry
+{
+  const char * name;
+  std::shared_ptr<const Formulation> (*make)();
+};
+
+// A new formulation is one line here.
+constexpr Entry kFormulations[] = {
+  {"auto", make<KaneNonminimal>},
+  {"kane_nonminimal", make<KaneNonminimal>},
+  {"kane_minimal", make<KaneMinimal>},
+  {"canonical_inversion", make<CanonicalInversion>},
+  {"udwadia_kalaba", make<UdwadiaKalaba>},
+  {"projection", make<Projection>},
+  {"coordinate_partition", make_partition<CoordinatePartition::Mode::kEveryStep>},
+  {"coordinate_partition_full", make_partition<CoordinatePartition::Mode::kFullCoordinates>},
+  {"coordinate_partition_selected", make_partition<CoordinatePartition::Mode::kSelected>},
+};
+
+}  // namespace
+
+std::vector<std::string> formulation_names()
+{
+  std::vector<std::string> names;
+  for (const Entry & entry : kFormulations)
+  {
+    names.emplace_back(entry.name);
+  }
+  return names;
+}
+
+std::shared_ptr<const Formulation> make_formulation(const std::string & name)
+{
+  std::string allowed;
+  for (const Entry & entry : kFormulations)
+  {
+    if (name == entry.name)
+    {
+      return entry.make();
+    }
+    allowed += (allowed.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  throw std::invalid_argument("formulation " + name + "; allowed: " + allowed);
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,168 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <Eigen/LU>
+
+#include "constrained_dynamics/formulation.hpp"
+#include "constrained_dynamics/row_factorisation.hpp"
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/types.hpp"
+
+/// @file
+/// What formulations share. All of it is real-time safe but for the constructors.
+
+namespace constrained_dynamics
+{
+
+/// Beginning and end of every formulation: one decision about the rank, one split of forces over
+/// redundant rows, one judgement of the result. Formulations differ by how they find u̇ in between.
+///
+/// Whatever the rows are, what is left of them after RowFactorisation has full row rank:
+///     (E4, E5) A1 u̇ = β,  A1 = [I −K] in partition order (dependent speeds first).
+/// A1 has the row space of A and singular values of at least 1, so formulas with a pseudo-inverse
+/// of A hold with A1 and β in place of A and b, without the conditioning of A.
+class RowScratch : public FormulationData
+{
+public:
+  RowScratch(int speed_count, int max_row_count);
+
+  /// Checks the problem, factors the rows and finds β.
+  Status begin(const RowProblem & problem, const RankOptions & options) noexcept CD_NONBLOCKING;
+
+  /// Puts u̇_I and u̇_D = K u̇_I + β (E4) into `acceleration`.
+  void expand(const ConstVectorRef & independent) noexcept CD_NONBLOCKING;
+
+  /// Writes A1ᵀ (n × r) in the order of the problem.
+  void row_basis(MatrixRef basis) const noexcept CD_NONBLOCKING;
+
+  /// What `acceleration` leaves of the equations, free of constraint forces: β − A1 u̇, and
+  /// h − Q u̇ without its part along A1ᵀ, which is A2 (h − Q u̇) at the independent speeds. Forms
+  /// whose terms are far larger than their sum solve for it once more (iterative refinement).
+  void residual(const RowProblem & problem) noexcept CD_NONBLOCKING;
+
+  /// (E7) for the accelerations that were found.
+  void force_from_motion(const RowProblem & problem) noexcept CD_NONBLOCKING;
+
+  /// Multipliers (E8) of `constraint_force`, the judgement and, unless a number is not finite, the
+  /// outputs. `rank_status` is what `begin` returned.
+  Status finish(
+    const RowProblem & problem, const RankOptions & options, Status rank_status,
+    RowSolution & solution) noexcept CD_NONBLOCKING;
+
+  Eigen::Index speed_count() const { return acceleration.size(); }
+  Eigen::Index rank() const { return factorisation.rank(); }
+  Eigen::VectorBlock<Eigen::VectorXd> beta() { return particular.head(rank()); }
+
+  RowFactorisation factorisation;
+  Eigen::VectorXd particular;  // β
+  Eigen::VectorXd residual_particular;
+  Eigen::VectorXd residual_force;
+  Eigen::VectorXd acceleration;
+  Eigen::VectorXd constraint_force;
+  Eigen::VectorXd multipliers;
+};
+
+/// LU of the leading block of a matrix with memory for its largest size: the rest of the matrix is
+/// an identity.
+class BorderedLu
+{
+public:
+  explicit BorderedLu(int max_size);
+
+  /// The block to fill before `factor`, which keeps it.
+  Eigen::Block<Eigen::MatrixXd> matrix(Eigen::Index size)
+  {
+    return matrix_.topLeftCorner(size, size);
+  }
+
+  /// False where the block is singular to rounding relative to its largest element.
+  bool factor(Eigen::Index size) noexcept CD_NONBLOCKING;
+  /// Solves in place with the last block that was factored.
+  void solve(VectorRef x) noexcept CD_NONBLOCKING;
+
+private:
+  Eigen::MatrixXd matrix_;
+  Eigen::PartialPivLU<Eigen::MatrixXd> lu_;
+  Eigen::VectorXd right_;
+  Eigen::VectorXd work_;
+};
+
+/// The reduced inertia A2 Q A2ᵀ: Cholesky where it is symmetric positive definite, LU where
+/// accelerations in active forces made it unsymmetric.
+class ReducedInertia
+{
+public:
+  explicit ReducedInertia(int speed_count);
+
+  /// The matrix to fill before `factor`, which destroys it.
+  Eigen::Block<Eigen::MatrixXd> matrix(Eigen::Index size)
+  {
+    return matrix_.topLeftCorner(size, size);
+  }
+
+  /// False where the matrix is singular.
+  bool factor(Eigen::Index size) noexcept CD_NONBLOCKING;
+  /// Solves in place with the last matrix that was factored.
+  void solve(VectorRef x) noexcept CD_NONBLOCKING;
+
+private:
+  Eigen::MatrixXd matrix_;
+  Eigen::VectorXd diagonal_;
+  BorderedLu lu_;
+  bool symmetric_ = true;
+};
+
+/// The Cholesky root R of the inertia, RᵀR = Q.
+class InertiaRoot
+{
+public:
+  explicit InertiaRoot(int speed_count);
+
+  /// False where Q is not symmetric positive definite.
+  bool factor(const ConstMatrixRef & mass_matrix) noexcept CD_NONBLOCKING;
+
+  /// Rᵀ in the lower triangle; what is above means nothing.
+  const Eigen::MatrixXd & transposed() const { return lower_; }
+  /// x ← R⁻ᵀ x.
+  void divide_by_transpose(MatrixRef x) const noexcept CD_NONBLOCKING;
+  /// x ← R⁻¹ x.
+  void divide(VectorRef x) const noexcept CD_NONBLOCKING;
+
+private:
+  Eigen::MatrixXd lower_;
+  Eigen::VectorXd diagonal_;
+  Eigen::VectorXd work_;
+};
+
+/// Householder QR of a matrix Y (n × r) of full column rank, Y = U [T; 0] with U orthogonal: the
+/// first r columns of U span the range of Y, the others its complement.
+class RangeFactorisation
+{
+public:
+  RangeFactorisation(int max_rows, int max_cols);
+
+  /// The matrix Y to fill before `factor`, which destroys it.
+  Eigen::Block<Eigen::MatrixXd> matrix(Eigen::Index rows, Eigen::Index cols)
+  {
+    return factor_.topLeftCorner(rows, cols);
+  }
+  void factor(Eigen::Index rows, Eigen::Index cols) noexcept CD_NONBLOCKING;
+
+  /// x ← U x, for each column.
+  void apply(MatrixRef x) noexcept CD_NONBLOCKING;
+  /// x ← Uᵀ x.
+  void apply_transpose(VectorRef x) noexcept CD_NONBLOCKING;
+  /// x ← T⁻¹ x.
+  void divide(VectorRef x) const noexcept CD_NONBLOCKING;
+  /// x ← T⁻ᵀ x.
+  void divide_by_transpose(VectorRef x) const noexcept CD_NONBLOCKING;
+
+private:
+  Eigen::MatrixXd factor_;
+  Eigen::VectorXd reflectors_;
+  Eigen::VectorXd work_;
+  Eigen::Index rows_ = 0;
+  Eigen::Index cols_ = 0;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,89 @@
+#include "constrained_dynamics/formulations/udwadia_kalaba.hpp"
+
+#include <algorithm>
+
+#include "row_scratch.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+class UdwadiaKalabaData : public RowScratch
+{
+public:
+  UdwadiaKalabaData(int n, int m)
+  : RowScratch(n, m),
+    inertia(n),
+    range(n, std::min(n, m)),
+    basis(Eigen::MatrixXd::Zero(n, std::min(n, m))),
+    free(Eigen::VectorXd::Zero(n)),
+    correction(Eigen::VectorXd::Zero(n))
+  {
+  }
+
+  /// Adds the acceleration of (E10) for the rows A1 u̇ = beta and the force h. With
+  /// R⁻ᵀ A1ᵀ = U [T; 0], (A1 R⁻¹)⁺ x = U [T⁻ᵀ x; 0].
+  void add_motion(const ConstVectorRef & beta_now, const ConstVectorRef & force) noexcept
+  {
+    const Eigen::Index n = speed_count();
+    const Eigen::Index r = rank();
+    free = force;
+    inertia.divide_by_transpose(free);
+    inertia.divide(free);
+    auto x = correction.head(r);
+    x = beta_now;
+    x.noalias() -= basis.leftCols(r).transpose() * free;
+    range.divide_by_transpose(x);
+    correction.tail(n - r).setZero();
+    range.apply(correction);
+    inertia.divide(correction);
+    acceleration += free + correction;
+  }
+
+  InertiaRoot inertia;
+  RangeFactorisation range;  // of R⁻ᵀ A1ᵀ
+  Eigen::MatrixXd basis;     // A1ᵀ (n × r)
+  Eigen::VectorXd free;      // a
+  Eigen::VectorXd correction;
+};
+
+}  // namespace
+
+std::unique_ptr<FormulationData> UdwadiaKalaba::make_data(int speed_count, int max_row_count) const
+{
+  return std::make_unique<UdwadiaKalabaData>(speed_count, max_row_count);
+}
+
+Status UdwadiaKalaba::do_solve(
+  const RowProblem & problem, const RankOptions & options, FormulationData & formulation_data,
+  RowSolution & solution) const noexcept CD_NONBLOCKING
+{
+  UdwadiaKalabaData & data = static_cast<UdwadiaKalabaData &>(formulation_data);
+  const Status rank_status = data.begin(problem, options);
+  if (!has_output(rank_status))
+  {
+    return rank_status;
+  }
+  if (!data.inertia.factor(problem.mass_matrix))
+  {
+    return Status::kSingularInertia;
+  }
+  const Eigen::Index n = data.speed_count();
+  const Eigen::Index r = data.rank();
+  auto basis = data.basis.leftCols(r);
+  data.row_basis(basis);
+  auto Y = data.range.matrix(n, r);
+  Y = basis;
+  data.inertia.divide_by_transpose(Y);
+  data.range.factor(n, r);
+  data.acceleration.setZero();
+  data.add_motion(data.beta(), problem.force);  // (E10)
+  data.residual(problem);
+  data.add_motion(data.residual_particular.head(r), data.residual_force);
+  data.force_from_motion(problem);
+  return data.finish(problem, options, rank_status, solution);
+}
+
+}  // namespace constrained_dynamics
