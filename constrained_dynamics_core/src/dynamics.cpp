@@ -182,8 +182,8 @@ Dynamics::Dynamics(
   check_gain_size("nonholonomic_gain (Γ)", stabilisation.nonholonomic_gain, velocity_rows_.size());
 }
 
-Status Dynamics::evaluate_rows(
-  Workspace::Subset subset, Workspace & workspace) const noexcept CD_NONBLOCKING
+Status Dynamics::evaluate_rows(Workspace::Subset subset, Workspace & workspace) const noexcept
+  CD_NONBLOCKING
 {
   Rows & rows = workspace.rows_;
   for (int i = 0; i < constraints_.size(); ++i)
@@ -237,9 +237,8 @@ bool Dynamics::in_subset(int row, Workspace::Subset subset) const noexcept CD_NO
   }
 }
 
-void Dynamics::gather(
-  const Eigen::VectorXd & bias, Workspace::Subset subset,
-  Workspace & workspace) const noexcept CD_NONBLOCKING
+void Dynamics::gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Workspace & workspace)
+  const noexcept CD_NONBLOCKING
 {
   int k = 0;
   for (int row = 0; row < constraints_.row_count(); ++row)
@@ -342,8 +341,8 @@ void Dynamics::scatter(Workspace & workspace) const noexcept CD_NONBLOCKING
   }
 }
 
-Status Dynamics::solve_rows(
-  const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING
+Status Dynamics::solve_rows(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
+  CD_NONBLOCKING
 {
   if (inputs.size() != system().input_count())
   {
@@ -401,8 +400,8 @@ namespace
 // Newton goes on until nothing improves, or until the rows, scaled to the size of the unknowns'
 // changes, are met to some roundings of 1.
 constexpr double kProjectionFloor = 4.0 * std::numeric_limits<double>::epsilon();
-// What may be left then; more means that the rows cannot be met. Unknowns far above 1 leave roundings
-// of their own.
+// What may be left then; more means that the rows cannot be met. Unknowns far above 1 leave
+// roundings of their own.
 constexpr double kProjectionTolerance = 1e-9;
 constexpr double kProjectionRounding = 1e3 * std::numeric_limits<double>::epsilon();
 
