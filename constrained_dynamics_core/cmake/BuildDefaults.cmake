@@ -60,7 +60,7 @@ function(cd_target_defaults target)
       -fsanitize=${CD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PRIVATE -fsanitize=${CD_SANITIZE})
     # Eigen's own alignment by over-allocation confuses the address sanitizer's interceptors; glibc's
-    # malloc is aligned to 16 bytes already.
-    target_compile_definitions(${target} PRIVATE EIGEN_MALLOC_ALREADY_ALIGNED=1)
+    # malloc is aligned to 16 bytes already. Whoever shares vectors with the library must allocate alike.
+    target_compile_definitions(${target} PUBLIC EIGEN_MALLOC_ALREADY_ALIGNED=1)
   endif()
 endfunction()
