@@ -33,7 +33,7 @@ int solve(const SolveArguments & arguments)
     // The solve below says why as a status.
   }
   Eigen::VectorXd inputs = Eigen::VectorXd::Zero(scenario.system().input_count());
-  cd::Status status = dynamics.update_rows(state.time, state.q, state.u, workspace);
+  cd::Status status = dynamics.update_kinematics(state.time, state.q, state.u, workspace);
   const std::shared_ptr<cd::InputLaw> law = scenario.make_input_law();
   if (status == cd::Status::kOk && law != nullptr)
   {
@@ -41,7 +41,7 @@ int solve(const SolveArguments & arguments)
   }
   if (status == cd::Status::kOk)
   {
-    status = dynamics.solve_rows(inputs, workspace);
+    status = dynamics.solve_updated(inputs, workspace);
   }
 
   cd::JsonWriter json;

@@ -8,7 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "constrained_dynamics/formulations/kane_nonminimal.hpp"
+#include "constrained_dynamics/formulations/automatic.hpp"
+#include "tree_solver.hpp"
 
 namespace constrained_dynamics
 {
@@ -80,6 +81,10 @@ Workspace::Workspace(const Dynamics & dynamics)
   scratch_.buffer.setZero(buffer);
   formulation_data_ = dynamics.formulation().make_data(system.speed_count(), set.row_count());
   projection_data_ = dynamics.formulation().make_data(system.speed_count(), set.row_count());
+  if (dynamics.tree_)
+  {
+    tree_data_ = dynamics.tree_->make_data();
+  }
   rows_.position.setZero(m);
   rows_.velocity.setZero(m);
   rows_.jacobian.setZero(m, n);
@@ -146,7 +151,15 @@ Dynamics::Dynamics(
 {
   if (!formulation_)
   {
-    formulation_ = std::make_shared<KaneNonminimal>();
+    formulation_ = std::make_shared<Automatic>();
+  }
+  // What the tree takes for regular is so with a margin of two digits for this tolerance.
+  constexpr double kLargestTolerance = 1e-5;
+  if (
+    dynamic_cast<const Automatic *>(formulation_.get()) &&
+    options_.rank.singular_tolerance <= kLargestTolerance)
+  {
+    tree_ = TreeSolver::make(constraints_);
   }
   const RankOptions & rank = options_.rank;
   check_range("singular_tolerance", rank.singular_tolerance, 1e-15, 1e-2);
@@ -370,12 +383,61 @@ Status Dynamics::solve_rows(const ConstVectorRef & inputs, Workspace & workspace
   return status;
 }
 
+bool Dynamics::solve_tree(const ConstVectorRef & inputs, Workspace & workspace, Status & status)
+  const noexcept CD_NONBLOCKING
+{
+  const int nominal = workspace.nominal_rank_[Workspace::kAllRows];
+  if (!tree_ || nominal == Workspace::kUnknownRank)
+  {
+    return false;
+  }
+  status = tree_->evaluate(
+    *workspace.system_data_, workspace.scratch_, workspace.rows_, *workspace.tree_data_);
+  if (status != Status::kOk)
+  {
+    return true;
+  }
+  stabilise(workspace);
+  const TreeProblem problem{*workspace.system_data_, inputs,
+                            workspace.rows_,         workspace.stabilised_bias_,
+                            workspace.active_,       workspace.row_scale_,
+                            multiplier_weight_,      nominal};
+  return tree_->solve(problem, workspace.scratch_, *workspace.tree_data_, workspace.solution_);
+}
+
+Status Dynamics::update_kinematics(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u,
+  Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  return system().update_kinematics(time, q, u, *workspace.system_data_);
+}
+
+Status Dynamics::solve_updated(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
+  CD_NONBLOCKING
+{
+  if (inputs.size() != system().input_count())
+  {
+    return Status::kSizeMismatch;
+  }
+  if (!inputs.allFinite())
+  {
+    return Status::kNonFiniteInput;
+  }
+  Status status = Status::kOk;
+  if (solve_tree(inputs, workspace, status))
+  {
+    return status;
+  }
+  status = evaluate_rows(Workspace::kAllRows, workspace);
+  return status == Status::kOk ? solve_rows(inputs, workspace) : status;
+}
+
 Status Dynamics::solve(
   double time, const ConstVectorRef & q, const ConstVectorRef & u, const ConstVectorRef & inputs,
   Workspace & workspace) const noexcept CD_NONBLOCKING
 {
-  const Status status = update_rows(time, q, u, workspace);
-  return status == Status::kOk ? solve_rows(inputs, workspace) : status;
+  const Status status = update_kinematics(time, q, u, workspace);
+  return status == Status::kOk ? solve_updated(inputs, workspace) : status;
 }
 
 double Dynamics::residual(

@@ -7,10 +7,9 @@
 // The only file with Pinocchio's headers. Vectors are handed over as exactly
 // Eigen::Ref<const Eigen::VectorXd>: for that type the library carries compiled algorithms.
 #include <pinocchio/algorithm/crba.hpp>
-#include <pinocchio/algorithm/jacobian.hpp>
-#include <pinocchio/algorithm/kinematics.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
 
+#include "kinematic_tree.hpp"
 #include "names.hpp"
 #include "scene.hpp"
 #include "xml_reader.hpp"
@@ -20,34 +19,7 @@ namespace constrained_dynamics
 namespace
 {
 
-/// A joint with its places in q and u. Joint i is Pinocchio's joint i + 1.
-struct JointIndices
-{
-  JointKind kind;
-  int parent;      ///< −1: the world
-  Eigen::Index q;  ///< first coordinate
-  Eigen::Index x;  ///< first element of Pinocchio's configuration
-  Eigen::Index u;  ///< first speed
-  Eigen::Index nu;
-};
-
-struct Spring
-{
-  Eigen::Index q;
-  Eigen::Index u;
-  double stiffness;
-  double rest;
-};
-
-struct WrenchPlace
-{
-  int frame;
-  bool expressed_in_frame;
-  Eigen::Vector3d force;
-  Eigen::Vector3d torque;
-};
-
-/// Scratch memory with only what the four algorithms of this file use. Pinocchio's own constructor
+/// Scratch memory with only what the two algorithms of this file use. Pinocchio's own constructor
 /// makes four tensors of n³ numbers more, 4 GB for 500 joints. Versions whose algorithms have not
 /// been looked at get everything.
 pinocchio::Data make_pinocchio_data(const pinocchio::Model & model)
@@ -85,30 +57,24 @@ pinocchio::Data make_pinocchio_data(const pinocchio::Model & model)
 #endif
 }
 
-class RigidBodyData : public SystemData
+class RigidBodyData : public TreeData
 {
 public:
   RigidBodyData(
-    int nq, int n, int l, const pinocchio::Model & model, const std::vector<WrenchPlace> & places)
-  : SystemData(nq, n, l),
+    int nq, int n, int l, const pinocchio::Model & model, const std::vector<TreeWrench> & outside)
+  : TreeData(nq, n, l, static_cast<std::size_t>(model.njoints) - 1, outside),
     data(make_pinocchio_data(model)),
-    configuration(Eigen::VectorXd::Zero(model.nq)),
-    zero(Eigen::VectorXd::Zero(model.nv)),
-    wrenches(places),
-    moments(static_cast<std::size_t>(model.njoints), Eigen::Vector3d::Zero())
+    configuration(Eigen::VectorXd::Zero(model.nq))
   {
   }
 
   pinocchio::Data data;
   Eigen::VectorXd configuration;  ///< q as Pinocchio wants it
-  Eigen::VectorXd zero;
-  std::vector<WrenchPlace> wrenches;
-  mutable std::vector<Eigen::Vector3d> moments;  ///< scratch of gravity_torque
 };
 
-const RigidBodyData & own(const SystemData & data) noexcept
+const TreeData & own(const SystemData & data) noexcept
 {
-  return static_cast<const RigidBodyData &>(data);
+  return static_cast<const TreeData &>(data);
 }
 
 pinocchio::SE3 to_pinocchio(const Eigen::Isometry3d & X)
@@ -174,36 +140,15 @@ void append_names(
   }
 }
 
-/// Shortest quaternion that is taken for a direction; products of its elements do not underflow.
-constexpr double kShortestQuaternion = 1e-150;
-
-/// Rates of a quaternion (x y z w) that turns with ω in its own axes: q̇ = ½ q ⊗ ω as a matrix.
-template <typename Quaternion>
-Eigen::Matrix<double, 4, 3> quaternion_rates(const Quaternion & q)
-{
-  Eigen::Matrix<double, 4, 3> E;
-  E << q(3), -q(2), q(1),  //
-    q(2), q(3), -q(0),     //
-    -q(1), q(0), q(3),     //
-    -q(0), -q(1), -q(2);
-  return 0.5 * E;
-}
-
 }  // namespace
 
 struct RigidBodySystem::Impl
 {
   Scene scene;
+  KinematicTree tree;
   pinocchio::Model model;
-  std::vector<JointIndices> joints;
   std::vector<int> joint_of_coordinate;  ///< of simple joints; −1 elsewhere
-  std::vector<Spring> springs;
-  Eigen::VectorXd damping;
-  Eigen::VectorXd armature;
-  std::vector<Eigen::Index> actuated;
-  std::vector<WrenchPlace> wrenches;
-  std::vector<double> subtree_mass;  ///< of each joint with everything it carries [kg]
-  double total_mass = 0.0;
+  std::vector<TreeWrench> wrenches;
   std::vector<std::string> coordinate_names;
   std::vector<std::string> speed_names;
   std::vector<std::string> input_names;
@@ -213,12 +158,14 @@ struct RigidBodySystem::Impl
   std::vector<Limits> limits;
   Eigen::VectorXd neutral;
 
-  explicit Impl(const SceneDescription & description) : scene(assemble_scene(description))
+  explicit Impl(const SceneDescription & description)
+  : scene(assemble_scene(description)), tree(scene)
   {
     if (!description.gravity.allFinite())
     {
       throw std::invalid_argument("the gravity of the scene is not finite");
     }
+    tree.gravity = description.gravity;
     model.gravity.linear(description.gravity);
     model.gravity.angular().setZero();
     for (std::size_t i = 0; i < scene.joints.size(); ++i)
@@ -231,16 +178,6 @@ struct RigidBodySystem::Impl
     }
     add_forces(description);
     choose_inputs(description);
-    subtree_mass.assign(joints.size(), 0.0);
-    for (std::size_t i = joints.size(); i-- > 0;)
-    {
-      subtree_mass[i] += scene.joints[i].mass.mass;
-      total_mass += scene.joints[i].mass.mass;
-      if (joints[i].parent >= 0)
-      {
-        subtree_mass[static_cast<std::size_t>(joints[i].parent)] += subtree_mass[i];
-      }
-    }
   }
 
   void add_joint(int i, bool use_damping)
@@ -258,25 +195,15 @@ struct RigidBodySystem::Impl
     model.appendBodyToJoint(
       index, pinocchio::Inertia(joint.mass.mass, joint.mass.com, joint.mass.inertia),
       pinocchio::SE3::Identity());
-    JointIndices indices;
-    indices.kind = joint.kind;
-    indices.parent = joint.parent;
-    indices.q = static_cast<Eigen::Index>(coordinate_names.size());
-    indices.x = model.joints[index].idx_q();
-    indices.u = model.joints[index].idx_v();
-    indices.nu = speeds_of(joint.kind);
-    joints.push_back(indices);
     append_names(joint, coordinate_names, speed_names);
 
+    const TreeBody & body = tree.bodies[static_cast<std::size_t>(i)];
     const Eigen::Index nq = static_cast<Eigen::Index>(coordinate_names.size());
-    const Eigen::Index n = static_cast<Eigen::Index>(speed_names.size());
     const JointProperties & properties = joint.properties;
-    damping.conservativeResize(n);
-    damping.tail(indices.nu).setConstant(use_damping ? properties.damping : 0.0);
-    armature.conservativeResize(n);
-    armature.tail(indices.nu).setConstant(properties.armature);
+    tree.damping.segment(body.u, body.nu).setConstant(use_damping ? properties.damping : 0.0);
+    tree.armature.segment(body.u, body.nu).setConstant(properties.armature);
     neutral.conservativeResize(nq);
-    neutral.tail(nq - indices.q).setZero();
+    neutral.tail(nq - body.q).setZero();
     limits.resize(static_cast<std::size_t>(nq));
     const bool simple = is_simple(joint.kind);
     joint_of_coordinate.resize(static_cast<std::size_t>(nq), simple ? i : -1);
@@ -286,12 +213,12 @@ struct RigidBodySystem::Impl
       limits.back() = properties.limits;
       if (properties.stiffness > 0.0)
       {
-        springs.push_back({indices.q, indices.u, properties.stiffness, properties.rest});
+        tree.springs.push_back({body.q, body.u, properties.stiffness, properties.rest});
       }
     }
     if (joint.kind == JointKind::kFloating)
     {
-      neutral.segment<3>(indices.q) = joint.neutral.translation();
+      neutral.segment<3>(body.q) = joint.neutral.translation();
       neutral.tail<4>() = Eigen::Quaterniond(joint.neutral.linear()).coeffs();
     }
     if (joint.kind == JointKind::kBall)
@@ -301,14 +228,15 @@ struct RigidBodySystem::Impl
   }
 
   /// Index of a joint of one degree of freedom.
-  const JointIndices & simple_joint(const std::string & what, const std::string & name) const
+  const TreeBody & simple_joint(const std::string & what, const std::string & name) const
   {
     const int k = index_of_name("joint of one degree of freedom", name, joint_names);
-    for (std::size_t i = 0, simple = 0; i < joints.size(); ++i)
+    std::size_t simple = 0;
+    for (const TreeBody & body : tree.bodies)
     {
-      if (is_simple(joints[i].kind) && simple++ == static_cast<std::size_t>(k))
+      if (is_simple(body.kind) && simple++ == static_cast<std::size_t>(k))
       {
-        return joints[i];
+        return body;
       }
     }
     throw std::invalid_argument(what + " of joint '" + name + "' has no place");
@@ -329,22 +257,22 @@ struct RigidBodySystem::Impl
   {
     for (const JointSpring & spring : description.springs)
     {
-      const JointIndices & joint = simple_joint("spring", spring.joint);
+      const TreeBody & joint = simple_joint("spring", spring.joint);
       if (!std::isfinite(spring.rest))
       {
         throw std::invalid_argument(
           "the rest of the spring of joint '" + spring.joint + "' is not finite");
       }
-      springs.push_back(
+      tree.springs.push_back(
         {joint.q, joint.u, checked("stiffness", spring.joint, spring.stiffness), spring.rest});
     }
     for (const auto & [name, value] : description.dampers)
     {
-      damping(simple_joint("damper", name).u) += checked("damper", name, value);
+      tree.damping(simple_joint("damper", name).u) += checked("damper", name, value);
     }
     for (const auto & [name, value] : description.armature)
     {
-      armature(simple_joint("armature", name).u) += checked("armature", name, value);
+      tree.armature(simple_joint("armature", name).u) += checked("armature", name, value);
     }
     for (const ExternalWrench & wrench : description.external_wrenches)
     {
@@ -372,98 +300,50 @@ struct RigidBodySystem::Impl
           found = speed_names[u] == name;
           if (found)
           {
-            actuated.push_back(static_cast<Eigen::Index>(u));
+            tree.actuated.push_back(static_cast<Eigen::Index>(u));
           }
         }
         if (!found)
         {
-          actuated.push_back(simple_joint("input", name).u);
+          tree.actuated.push_back(simple_joint("input", name).u);
         }
         input_names.push_back(name);
       }
       return;
     }
-    for (std::size_t i = 0; i < joints.size(); ++i)
+    for (std::size_t i = 0; i < scene.joints.size(); ++i)
     {
-      if (is_simple(joints[i].kind) && !scene.joints[i].properties.mimics)
+      if (is_simple(scene.joints[i].kind) && !scene.joints[i].properties.mimics)
       {
-        actuated.push_back(joints[i].u);
+        tree.actuated.push_back(tree.bodies[i].u);
         input_names.push_back(scene.joints[i].name);
       }
     }
   }
 
-  /// q̇ = C u and the bias of q̈ of one joint; its part of Pinocchio's configuration.
-  /// Returns false if its quaternion has no direction.
-  bool update_joint(const JointIndices & joint, RigidBodyData & data) const noexcept
+  /// The configuration as Pinocchio wants it.
+  void fill_configuration(RigidBodyData & data) const noexcept
   {
-    SystemTerms & terms = data.terms;
-    const Eigen::VectorXd & q = terms.coordinates;
-    const Eigen::VectorXd & u = terms.speeds;
+    const Eigen::VectorXd & q = data.terms.coordinates;
     Eigen::VectorXd & x = data.configuration;
-    Eigen::MatrixXd & C = terms.kinematic_matrix;
-    if (is_simple(joint.kind))
+    for (std::size_t i = 0; i < tree.bodies.size(); ++i)
     {
-      x(joint.x) = q(joint.q);
-      C(joint.q, joint.u) = 1.0;
-      terms.rates(joint.q) = u(joint.u);
-      terms.acceleration_bias(joint.q) = 0.0;
-      return true;
-    }
-    if (joint.kind == JointKind::kPlanar)
-    {
-      const double c = std::cos(q(joint.q + 2));
-      const double s = std::sin(q(joint.q + 2));
-      x.segment<4>(joint.x) << q(joint.q), q(joint.q + 1), c, s;
-      C.block<3, 3>(joint.q, joint.u) << c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0;
-      const Eigen::Vector3d v = u.segment<3>(joint.u);
-      terms.rates.segment<3>(joint.q) << c * v(0) - s * v(1), s * v(0) + c * v(1), v(2);
-      // d/dt of the rotation turns the velocity by 90°, times the angular velocity.
-      terms.acceleration_bias.segment<3>(joint.q) << -v(2) * terms.rates(joint.q + 1),
-        v(2) * terms.rates(joint.q), 0.0;
-      return true;
-    }
-    // Floating and ball: the quaternion comes last.
-    const Eigen::Index nq = coordinates_of(joint.kind);
-    const Eigen::Index iq = joint.q + nq - 4;
-    const Eigen::Index iu = joint.u + joint.nu - 3;
-    const Eigen::Vector4d quaternion = q.segment<4>(iq);
-    const double norm = quaternion.stableNorm();
-    if (!(norm >= kShortestQuaternion) || !std::isfinite(norm))
-    {
-      return false;
-    }
-    x.segment<4>(joint.x + nq - 4) = quaternion / norm;
-    const Eigen::Vector3d omega = u.segment<3>(iu);
-    const Eigen::Matrix<double, 4, 3> E = quaternion_rates(quaternion);
-    C.block<4, 3>(iq, iu) = E;
-    terms.rates.segment<4>(iq).noalias() = E * omega;
-    // ½ q̇ ⊗ ω = ¼ q ⊗ ω ⊗ ω = −¼ |ω|² q.
-    terms.acceleration_bias.segment<4>(iq) = (-0.25 * omega.squaredNorm()) * quaternion;
-    if (joint.kind == JointKind::kFloating)
-    {
-      x.segment<3>(joint.x) = q.segment<3>(joint.q);
-      const Eigen::Matrix3d R =
-        Eigen::Quaterniond(Eigen::Vector4d(quaternion / norm)).toRotationMatrix();
-      const Eigen::Vector3d v = u.segment<3>(joint.u);
-      C.block<3, 3>(joint.q, joint.u) = R;
-      terms.rates.segment<3>(joint.q).noalias() = R * v;
-      terms.acceleration_bias.segment<3>(joint.q).noalias() = R * omega.cross(v);
-    }
-    return true;
-  }
-
-  /// Adds the generalized force of a force and a torque about the world's origin on a joint's body.
-  void add_generalized_force(
-    const pinocchio::Data & data, int joint, const Eigen::Vector3d & force,
-    const Eigen::Vector3d & torque, Eigen::VectorXd & out) const noexcept
-  {
-    for (int i = joint; i >= 0; i = joints[static_cast<std::size_t>(i)].parent)
-    {
-      const JointIndices & indices = joints[static_cast<std::size_t>(i)];
-      for (Eigen::Index k = indices.u; k < indices.u + indices.nu; ++k)
+      const TreeBody & body = tree.bodies[i];
+      const Eigen::Index at = model.joints[i + 1].idx_q();
+      const Eigen::Index nq = coordinates_of(body.kind);
+      switch (body.kind)
       {
-        out(k) += data.J.col(k).head<3>().dot(force) + data.J.col(k).tail<3>().dot(torque);
+        case JointKind::kPlanar:
+          x.segment<4>(at) << q(body.q), q(body.q + 1), std::cos(q(body.q + 2)),
+            std::sin(q(body.q + 2));
+          break;
+        case JointKind::kFloating:
+        case JointKind::kBall:
+          x.segment(at, nq) = q.segment(body.q, nq);
+          x.segment<4>(at + nq - 4) /= x.segment<4>(at + nq - 4).stableNorm();
+          break;
+        default:
+          x(at) = q(body.q);
       }
     }
   }
@@ -562,17 +442,17 @@ const std::vector<std::string> & RigidBodySystem::external_wrench_names() const
   return impl_->wrench_names;
 }
 
-double RigidBodySystem::total_mass() const { return impl_->total_mass; }
+double RigidBodySystem::total_mass() const { return impl_->tree.total_mass; }
 
-Eigen::Vector3d RigidBodySystem::gravity() const { return impl_->model.gravity.linear(); }
+Eigen::Vector3d RigidBodySystem::gravity() const { return impl_->tree.gravity; }
 
-const Eigen::VectorXd & RigidBodySystem::damping() const { return impl_->damping; }
+const Eigen::VectorXd & RigidBodySystem::damping() const { return impl_->tree.damping; }
 
 void RigidBodySystem::set_external_wrench(
   SystemData & data, int index, const Eigen::Vector3d & force,
   const Eigen::Vector3d & torque) const noexcept CD_NONBLOCKING
 {
-  std::vector<WrenchPlace> & wrenches = static_cast<RigidBodyData &>(data).wrenches;
+  std::vector<TreeWrench> & wrenches = static_cast<TreeData &>(data).wrenches;
   if (index >= 0 && static_cast<std::size_t>(index) < wrenches.size())
   {
     wrenches[static_cast<std::size_t>(index)].force = force;
@@ -583,80 +463,48 @@ void RigidBodySystem::set_external_wrench(
 void RigidBodySystem::gravity_torque(const SystemData & data, VectorRef out) const noexcept
   CD_NONBLOCKING
 {
-  const RigidBodyData & d = own(data);
-  const Eigen::Vector3d g = impl_->model.gravity.linear();
-  const std::vector<JointIndices> & joints = impl_->joints;
-  for (std::size_t i = 0; i < joints.size(); ++i)
-  {
-    d.moments[i] =
-      impl_->scene.joints[i].mass.mass * d.data.oMi[i + 1].act(impl_->scene.joints[i].mass.com);
-  }
-  for (std::size_t i = joints.size(); i-- > 0;)
-  {
-    // Weight of everything that joint i carries, and its moment about the world's origin.
-    const Eigen::Vector3d force = impl_->subtree_mass[i] * g;
-    const Eigen::Vector3d torque = d.moments[i].cross(g);
-    for (Eigen::Index k = joints[i].u; k < joints[i].u + joints[i].nu; ++k)
-    {
-      out(k) = -d.data.J.col(k).head<3>().dot(force) - d.data.J.col(k).tail<3>().dot(torque);
-    }
-    if (joints[i].parent >= 0)
-    {
-      d.moments[static_cast<std::size_t>(joints[i].parent)] += d.moments[i];
-    }
-  }
+  impl_->tree.gravity_torque(own(data), out);
 }
 
 Eigen::Vector3d RigidBodySystem::centre_of_mass(const SystemData & data) const noexcept
   CD_NONBLOCKING
 {
-  Eigen::Vector3d moment = Eigen::Vector3d::Zero();
-  for (std::size_t i = 0; i < impl_->joints.size(); ++i)
-  {
-    const MassProperties & mass = impl_->scene.joints[i].mass;
-    moment += mass.mass * own(data).data.oMi[i + 1].act(mass.com);
-  }
-  return moment / impl_->total_mass;
+  return impl_->tree.mass_moment(own(data)) / impl_->tree.total_mass;
 }
+
+const KinematicTree & RigidBodySystem::tree() const { return impl_->tree; }
 
 std::unique_ptr<SystemData> RigidBodySystem::do_make_data() const
 {
   auto data = std::make_unique<RigidBodyData>(
     coordinate_count(), speed_count(), input_count(), impl_->model, impl_->wrenches);
-  for (std::size_t i = 0; i < impl_->actuated.size(); ++i)
+  SystemTerms & terms = data->terms;
+  for (std::size_t i = 0; i < impl_->tree.actuated.size(); ++i)
   {
-    data->terms.input_matrix(impl_->actuated[i], static_cast<Eigen::Index>(i)) = 1.0;
+    terms.input_matrix(impl_->tree.actuated[i], static_cast<Eigen::Index>(i)) = 1.0;
+  }
+  // What the kinematics of simple joints never changes.
+  for (const TreeBody & body : impl_->tree.bodies)
+  {
+    if (is_simple(body.kind))
+    {
+      terms.kinematic_matrix(body.q, body.u) = 1.0;
+    }
   }
   return data;
 }
 
 Status RigidBodySystem::do_update_kinematics(SystemData & data) const noexcept CD_NONBLOCKING
 {
-  RigidBodyData & d = static_cast<RigidBodyData &>(data);
-  for (const JointIndices & joint : impl_->joints)
-  {
-    if (!impl_->update_joint(joint, d))
-    {
-      return Status::kNonFiniteInput;
-    }
-  }
-  pinocchio::forwardKinematics(
-    impl_->model, d.data, ConstVectorRef(d.configuration), ConstVectorRef(d.terms.speeds),
-    ConstVectorRef(d.zero));
-  pinocchio::computeJointJacobians(impl_->model, d.data);
-  bool finite = true;
-  for (std::size_t i = 1; i <= impl_->joints.size(); ++i)
-  {
-    finite = finite && d.data.oMi[i].translation().allFinite() &&
-             d.data.v[i].toVector().allFinite() && d.data.a[i].toVector().allFinite();
-  }
-  return finite ? Status::kOk : Status::kNonFiniteResult;
+  return impl_->tree.update(static_cast<TreeData &>(data));
 }
 
 Status RigidBodySystem::do_update_dynamics(SystemData & data) const noexcept CD_NONBLOCKING
 {
   RigidBodyData & d = static_cast<RigidBodyData &>(data);
+  const KinematicTree & tree = impl_->tree;
   SystemTerms & terms = d.terms;
+  impl_->fill_configuration(d);
   // In the local convention a planar joint costs an allocation.
   pinocchio::crba(
     impl_->model, d.data, ConstVectorRef(d.configuration), pinocchio::Convention::WORLD);
@@ -666,46 +514,31 @@ Status RigidBodySystem::do_update_dynamics(SystemData & data) const noexcept CD_
   Eigen::MatrixXd & Q = terms.mass_matrix;
   Q.triangularView<Eigen::Upper>() = d.data.M;
   Q.triangularView<Eigen::StrictlyLower>() = d.data.M.transpose();
-  Q.diagonal() += impl_->armature;
+  Q.diagonal() += tree.armature;
 
   Eigen::VectorXd & P = terms.force;
-  P = -d.data.nle - impl_->damping.cwiseProduct(terms.speeds);
-  for (const Spring & spring : impl_->springs)
+  tree.joint_force(d, P);
+  P -= d.data.nle;
+  for (const TreeWrench & wrench : d.wrenches)
   {
-    P(spring.u) -= spring.stiffness * (terms.coordinates(spring.q) - spring.rest);
-  }
-  for (const WrenchPlace & wrench : d.wrenches)
-  {
-    const SceneFrame & frame = impl_->frame(wrench.frame);
-    if (frame.joint < 0)
-    {
-      continue;
-    }
-    const pinocchio::SE3 & X = d.data.oMi[static_cast<std::size_t>(frame.joint) + 1];
-    const Eigen::Vector3d r = frame.placement.translation();
-    const Eigen::Vector3d p = X.act(r);
-    Eigen::Vector3d force = wrench.force;
-    Eigen::Vector3d torque = wrench.torque;
-    if (wrench.expressed_in_frame)
-    {
-      const Eigen::Matrix3d R = X.rotation() * frame.placement.linear();
-      force = R * wrench.force;
-      torque = R * wrench.torque;
-    }
-    impl_->add_generalized_force(d.data, frame.joint, force, torque + p.cross(force), P);
+    Wrench world;
+    tree.world_wrench(d, wrench, world);
+    tree.add_generalized_force(
+      d, tree.frames[static_cast<std::size_t>(wrench.frame)].body, world.point, world.force,
+      world.torque, P);
   }
   return Status::kOk;
 }
 
 void RigidBodySystem::do_normalise(VectorRef q) const noexcept CD_NONBLOCKING
 {
-  for (const JointIndices & joint : impl_->joints)
+  for (const TreeBody & body : impl_->tree.bodies)
   {
-    if (joint.kind != JointKind::kFloating && joint.kind != JointKind::kBall)
+    if (body.kind != JointKind::kFloating && body.kind != JointKind::kBall)
     {
       continue;
     }
-    const Eigen::Index first = joint.q + (joint.kind == JointKind::kFloating ? 3 : 0);
+    const Eigen::Index first = body.q + (body.kind == JointKind::kFloating ? 3 : 0);
     const double norm = q.segment<4>(first).stableNorm();
     if (norm >= kShortestQuaternion && std::isfinite(norm))
     {
@@ -733,53 +566,18 @@ void RigidBodySystem::do_frame_kinematics(
     out = FrameKinematics{};
     return;
   }
-  const SceneFrame & f = impl_->frame(frame);
-  if (f.joint < 0)
-  {
-    out = FrameKinematics{};
-    out.rotation = f.placement.linear();
-    out.position = f.placement.translation();
-    return;
-  }
-  const std::size_t j = static_cast<std::size_t>(f.joint) + 1;
-  const pinocchio::Data & d = own(data).data;
-  const Eigen::Matrix3d R = d.oMi[j].rotation();
-  const Eigen::Vector3d r = f.placement.translation();
-  const Eigen::Vector3d omega = d.v[j].angular();
-  const Eigen::Vector3d alpha = d.a[j].angular();
-  // In axes of the joint: velocity of the point, and its classical out of the spatial acceleration.
-  const Eigen::Vector3d v = d.v[j].linear() + omega.cross(r);
-  const Eigen::Vector3d a = d.a[j].linear() + alpha.cross(r) + omega.cross(v);
-  out.rotation.noalias() = R * f.placement.linear();
-  out.position = d.oMi[j].translation() + R * r;
-  out.velocity.noalias() = R * v;
-  out.angular_velocity.noalias() = R * omega;
-  out.acceleration_bias.noalias() = R * a;
-  out.angular_acceleration_bias.noalias() = R * alpha;
+  impl_->tree.frame_kinematics(own(data), frame, out);
 }
 
 void RigidBodySystem::do_frame_jacobian(
   const SystemData & data, int frame, Matrix6X & out) const noexcept CD_NONBLOCKING
 {
-  out.setZero();
-  if (!impl_->has_frame(frame) || impl_->frame(frame).joint < 0)
+  if (!impl_->has_frame(frame))
   {
+    out.setZero();
     return;
   }
-  const SceneFrame & f = impl_->frame(frame);
-  const pinocchio::Data & d = own(data).data;
-  const Eigen::Vector3d r = f.placement.translation();
-  const Eigen::Vector3d p = d.oMi[static_cast<std::size_t>(f.joint) + 1].act(r);
-  for (int i = f.joint; i >= 0; i = impl_->joints[static_cast<std::size_t>(i)].parent)
-  {
-    const JointIndices & joint = impl_->joints[static_cast<std::size_t>(i)];
-    for (Eigen::Index k = joint.u; k < joint.u + joint.nu; ++k)
-    {
-      const Eigen::Vector3d omega = d.J.col(k).tail<3>();
-      out.col(k).head<3>() = d.J.col(k).head<3>() + omega.cross(p);
-      out.col(k).tail<3>() = omega;
-    }
-  }
+  impl_->tree.frame_jacobian(own(data), frame, out);
 }
 
 bool RigidBodySystem::do_has_joint(int coordinate) const
@@ -814,21 +612,43 @@ void RigidBodySystem::do_joint_wrench(
     return;
   }
   const std::size_t j = static_cast<std::size_t>(joint);
-  const pinocchio::SE3 & X = own(data).data.oMi[j + 1];
-  const Eigen::Vector3d axis = X.rotation() * impl_->scene.joints[j].axis;
-  out.point = X.translation();
-  (impl_->joints[j].kind == JointKind::kRevolute ? out.torque : out.force) = axis;
+  const BodyMotion & motion = own(data).motions[j];
+  out.point = motion.position;
+  (impl_->tree.bodies[j].kind == JointKind::kRevolute ? out.torque : out.force) =
+    motion.rotation.col(2);
+}
+
+double RigidBodySystem::do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING
+{
+  return impl_->tree.kinetic_energy(own(data));
 }
 
 double RigidBodySystem::do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING
 {
-  double energy = -impl_->total_mass * impl_->model.gravity.linear().dot(centre_of_mass(data));
-  for (const Spring & spring : impl_->springs)
+  double energy = -impl_->tree.gravity.dot(impl_->tree.mass_moment(own(data)));
+  for (const TreeSpring & spring : impl_->tree.springs)
   {
     const double stretch = data.terms.coordinates(spring.q) - spring.rest;
     energy += 0.5 * spring.stiffness * stretch * stretch;
   }
   return energy;
+}
+
+std::vector<int> RigidBodySystem::do_speeds_of_coordinate(int coordinate) const
+{
+  for (const TreeBody & body : impl_->tree.bodies)
+  {
+    if (body.q <= coordinate && coordinate < body.q + coordinates_of(body.kind))
+    {
+      std::vector<int> speeds;
+      for (int u = body.u; u < body.u + body.nu; ++u)
+      {
+        speeds.push_back(u);
+      }
+      return speeds;
+    }
+  }
+  return {};
 }
 
 }  // namespace constrained_dynamics

@@ -135,7 +135,7 @@ Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x
   const Eigen::Index nq = system.coordinate_count();
   const Eigen::Index n = system.speed_count();
   ++counts_.evaluations;
-  Status status = dynamics_->update_rows(time, x.head(nq), x.tail(n), workspace_);
+  Status status = dynamics_->update_kinematics(time, x.head(nq), x.tail(n), workspace_);
   if (status != Status::kOk)
   {
     return status;
@@ -148,7 +148,7 @@ Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x
       return status;
     }
   }
-  status = dynamics_->solve_rows(input_values_, workspace_);
+  status = dynamics_->solve_updated(input_values_, workspace_);
   if (!has_output(status))
   {
     return status;

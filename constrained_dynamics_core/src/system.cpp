@@ -1,6 +1,7 @@
 #include "constrained_dynamics/system.hpp"
 
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -68,8 +69,8 @@ Status System::update_kinematics(
   {
     return status;
   }
-  const bool finite = terms.kinematic_matrix.allFinite() && terms.kinematic_drift.allFinite() &&
-                      terms.rates.allFinite() && terms.acceleration_bias.allFinite();
+  const bool finite = terms.kinematic_drift.allFinite() && terms.rates.allFinite() &&
+                      terms.acceleration_bias.allFinite();
   return finite ? Status::kOk : Status::kNonFiniteResult;
 }
 
@@ -114,6 +115,13 @@ void System::do_normalise(VectorRef) const noexcept CD_NONBLOCKING {}
 Eigen::VectorXd System::do_neutral_coordinates() const
 {
   return Eigen::VectorXd::Zero(coordinate_count());
+}
+
+std::vector<int> System::do_speeds_of_coordinate(int) const
+{
+  std::vector<int> all(speed_names_.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 std::string System::do_body_of_frame(int) const { return {}; }

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Core>
@@ -93,6 +94,9 @@ public:
   /// couplings, none where a system has no bodies or the rows do not say.
   const std::vector<WrenchBodies> & wrench_bodies() const { return wrench_bodies_; }
 
+  /// The speeds that A may have entries for, at any state; all of them unless the constraint tells.
+  const std::vector<int> & speed_support() const { return speed_support_; }
+
   /// Fills the rows at the state of the last System::update_kinematics.
   /// Statuses: kOk, kNonFiniteResult, kUserFunctionFailed. Real-time safe: yes.
   [[nodiscard]] Status evaluate(
@@ -114,6 +118,9 @@ protected:
     std::string name, std::string type, const System & system, std::vector<RowDescription> rows,
     std::vector<WrenchBodies> wrench_bodies = {}, int scratch_size = 0);
 
+  /// Tells that A is zero but for these speeds. To be called by the constructor.
+  void set_speed_support(std::vector<int> speeds) { speed_support_ = std::move(speeds); }
+
   /// All of `rows` must be written.
   virtual Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING = 0;
@@ -127,6 +134,7 @@ private:
   const System & system_;
   std::vector<RowDescription> rows_;
   std::vector<WrenchBodies> wrench_bodies_;
+  std::vector<int> speed_support_;
   int scratch_size_;
 };
 

@@ -40,7 +40,7 @@ struct Rows
 {
   Eigen::VectorXd position;  ///< φ
   Eigen::VectorXd velocity;  ///< φ̇, ψ
-  Eigen::MatrixXd jacobian;  ///< A
+  Eigen::MatrixXd jacobian;  ///< A; of the last update_rows, a solve along the tree needs none
   Eigen::VectorXd bias;      ///< b without stabilisation
 };
 
@@ -60,6 +60,8 @@ struct Solution
 };
 
 class Dynamics;
+class TreeSolver;
+struct TreeSolverData;
 
 /// Every byte that changes: scratch, rows, solution, active flags. Made once, one a thread.
 class CONSTRAINED_DYNAMICS_EXPORT Workspace
@@ -106,6 +108,7 @@ private:
   ConstraintScratch scratch_;
   std::unique_ptr<FormulationData> formulation_data_;
   std::unique_ptr<FormulationData> projection_data_;
+  std::unique_ptr<TreeSolverData> tree_data_;  // none where there is no tree
   Rows rows_;
   Solution solution_;
   std::vector<bool> active_;
@@ -154,7 +157,7 @@ struct RankReport
 class CONSTRAINED_DYNAMICS_EXPORT Dynamics
 {
 public:
-  /// @param formulation none stands for KaneNonminimal.
+  /// @param formulation none stands for Automatic.
   /// @throw std::invalid_argument for options out of range or gain matrices of the wrong size.
   explicit Dynamics(
     ConstraintSet constraints, DynamicsOptions options = {},
@@ -171,7 +174,7 @@ public:
   /// @throw std::invalid_argument where the rows cannot be evaluated at the state.
   RankReport analyse(const State & state, Workspace & workspace) const;
 
-  /// Kinematics and rows at a state; the first half of `solve`.
+  /// Kinematics and rows at a state.
   /// Statuses: those of System::update_kinematics and Constraint::evaluate. Real-time safe: yes.
   [[nodiscard]] Status update_rows(
     double time, const ConstVectorRef & q, const ConstVectorRef & u,
@@ -183,12 +186,25 @@ public:
     double time, const ConstVectorRef & q, Workspace & workspace) const noexcept CD_NONBLOCKING;
 
   /// Accelerations, multipliers, constraint forces and wrenches for the state of the last
-  /// update_rows and the inputs τ: the second half of `solve`.
+  /// update_rows and the inputs τ, from A and Q whatever the formulation is. Real-time safe: yes.
   [[nodiscard]] Status solve_rows(
     const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Kinematics at a state, e.g. for a control law that needs them before it can tell the inputs;
+  /// the first half of `solve`. Statuses: those of System::update_kinematics. Real-time safe: yes.
+  [[nodiscard]] Status update_kinematics(
+    double time, const ConstVectorRef & q, const ConstVectorRef & u,
+    Workspace & workspace) const noexcept CD_NONBLOCKING;
+
+  /// Rows, accelerations and forces for the state of the last update_kinematics (which update_rows
+  /// is, too) and the inputs τ: the second half of `solve`, nothing of the first is done again.
+  [[nodiscard]] Status solve_updated(
+    const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING;
+
   /// One cycle: terms, rows, accelerations, forces (E1 to E8) into workspace.solution(), which is
-  /// untouched unless has_output(status).
+  /// untouched unless has_output(status). By Automatic for a RigidBodySystem neither
+  /// workspace.rows().jacobian nor the terms Q, P, G are filled: call update_rows and solve_rows
+  /// where they are wanted.
   /// @param inputs τ (l). Real-time safe: yes.
   [[nodiscard]] Status solve(
     double time, const ConstVectorRef & q, const ConstVectorRef & u, const ConstVectorRef & inputs,
@@ -213,6 +229,8 @@ public:
   static constexpr int kProjectionIterations = 12;
 
 private:
+  friend class Workspace;
+
   Status evaluate_rows(Workspace::Subset subset, Workspace & workspace) const noexcept
     CD_NONBLOCKING;
   void gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Workspace & workspace)
@@ -220,6 +238,8 @@ private:
   Status solve_gathered(
     Workspace::Subset subset, RankOptions rank, FormulationData & data,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
+  bool solve_tree(const ConstVectorRef & inputs, Workspace & workspace, Status & status)
+    const noexcept CD_NONBLOCKING;
   void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
   void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;
   bool in_subset(int row, Workspace::Subset subset) const noexcept CD_NONBLOCKING;
@@ -237,6 +257,7 @@ private:
   ConstraintSet constraints_;
   DynamicsOptions options_;
   std::shared_ptr<const Formulation> formulation_;
+  std::shared_ptr<const TreeSolver> tree_;  // none: all solves by the formulation
   std::vector<int> constraint_of_row_;
   std::vector<RowLevel> level_of_row_;
   std::vector<bool> has_position_rows_;  // of each constraint

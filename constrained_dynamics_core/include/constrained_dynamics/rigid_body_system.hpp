@@ -18,6 +18,8 @@
 namespace constrained_dynamics
 {
 
+class KinematicTree;
+
 /// Language of a robot description.
 enum class RobotFormat
 {
@@ -237,6 +239,9 @@ public:
   /// Centre of mass of everything that moves, in the world [m]. Real-time safe: yes.
   Eigen::Vector3d centre_of_mass(const SystemData & data) const noexcept CD_NONBLOCKING;
 
+  /// The tree of bodies, for algorithms of this library.
+  const KinematicTree & tree() const;
+
 protected:
   std::unique_ptr<SystemData> do_make_data() const override;
   Status do_update_kinematics(SystemData & data) const noexcept CD_NONBLOCKING override;
@@ -252,7 +257,9 @@ protected:
   std::pair<std::string, std::string> do_joint_bodies(int coordinate) const override;
   void do_joint_wrench(const SystemData & data, int coordinate, Wrench & out) const noexcept
     CD_NONBLOCKING override;
+  double do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
   double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
+  std::vector<int> do_speeds_of_coordinate(int coordinate) const override;
 
 private:
   struct Impl;

@@ -144,6 +144,13 @@ public:
     do_joint_wrench(data, coordinate, out);
   }
 
+  /// The speeds that the rate of a coordinate depends on, at any state; all of them where the
+  /// system does not tell.
+  std::vector<int> speeds_of_coordinate(int coordinate) const
+  {
+    return do_speeds_of_coordinate(coordinate);
+  }
+
   /// Kinetic energy at the state of the last update_dynamics [J]. Real-time safe: yes.
   double kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING
   {
@@ -165,7 +172,8 @@ protected:
     std::vector<std::string> inputs, std::vector<std::string> frames = {});
 
   virtual std::unique_ptr<SystemData> do_make_data() const;
-  /// terms.time, .coordinates and .speeds are already set and finite.
+  /// terms.time, .coordinates and .speeds are already set and finite; D, q̇ and the bias of q̈ are
+  /// checked afterwards, C is the system's own to check.
   virtual Status do_update_kinematics(SystemData & data) const noexcept CD_NONBLOCKING = 0;
   virtual Status do_update_dynamics(SystemData & data) const noexcept CD_NONBLOCKING = 0;
   virtual void do_normalise(VectorRef q) const noexcept CD_NONBLOCKING;
@@ -179,6 +187,7 @@ protected:
   virtual std::pair<std::string, std::string> do_joint_bodies(int coordinate) const;
   virtual void do_joint_wrench(const SystemData & data, int coordinate, Wrench & out) const noexcept
     CD_NONBLOCKING;
+  virtual std::vector<int> do_speeds_of_coordinate(int coordinate) const;
   virtual double do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING;
   virtual double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING;
 

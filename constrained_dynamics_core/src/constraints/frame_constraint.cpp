@@ -95,28 +95,66 @@ void FrameConstraint::relative_motion(
   out.angular_acceleration_bias.noalias() = R_BW * angular_acceleration_W;
 }
 
-Status FrameConstraint::do_evaluate(
-  const SystemData & data, ConstraintScratch & scratch,
-  RowBlock & rows) const noexcept CD_NONBLOCKING
+Status FrameConstraint::frame_rows(
+  const SystemData & data, ConstraintScratch & scratch, FrameKinematics & b,
+  RelativeMotion & motion, FrameRows & out) const noexcept CD_NONBLOCKING
 {
-  FrameKinematics b;
-  RelativeMotion motion;
   relative_motion(data, b, motion);
-  FrameRows frame_rows;
-  frame_rows.wrench_point = motion.position;
-  const Status status = do_frame_rows(motion, scratch, frame_rows);
+  out.wrench_point = motion.position;
+  const Status status = do_frame_rows(motion, scratch, out);
   if (status != Status::kOk)
   {
     return status;
   }
   for (int i = 0; i < row_count(); ++i)
   {
-    if (!is_finite(frame_rows.row[static_cast<std::size_t>(i)]))
+    if (!is_finite(out.row[static_cast<std::size_t>(i)]))
     {
       return Status::kNonFiniteResult;
     }
   }
+  return Status::kOk;
+}
 
+Status FrameConstraint::evaluate_forces(
+  const SystemData & data, ConstraintScratch & scratch, double * position, double * velocity,
+  double * bias, FrameRowForces & out) const noexcept CD_NONBLOCKING
+{
+  FrameKinematics b;
+  RelativeMotion motion;
+  FrameRows rows;
+  const Status status = frame_rows(data, scratch, b, motion, rows);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  out.point = b.position + b.rotation * motion.position;
+  out.wrench_point = b.position + b.rotation * rows.wrench_point;
+  for (int i = 0; i < row_count(); ++i)
+  {
+    const std::size_t k = static_cast<std::size_t>(i);
+    const FrameRow & row = rows.row[k];
+    position[i] = row.position;
+    velocity[i] = row.velocity;
+    bias[i] = row.bias;
+    out.force[k].noalias() = b.rotation * row.linear;
+    out.torque[k].noalias() = b.rotation * row.angular;
+  }
+  return Status::kOk;
+}
+
+Status FrameConstraint::do_evaluate(
+  const SystemData & data, ConstraintScratch & scratch,
+  RowBlock & rows) const noexcept CD_NONBLOCKING
+{
+  FrameKinematics b;
+  RelativeMotion motion;
+  FrameRows own_rows;
+  const Status status = frame_rows(data, scratch, b, motion, own_rows);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
   const Eigen::Vector3d d_W = b.rotation * motion.position;
   system().frame_jacobian(data, frame_a_, scratch.jacobian_a);
   if (!b_is_fixed_)
@@ -125,7 +163,7 @@ Status FrameConstraint::do_evaluate(
   }
   for (int i = 0; i < row_count(); ++i)
   {
-    const FrameRow & row = frame_rows.row[static_cast<std::size_t>(i)];
+    const FrameRow & row = own_rows.row[static_cast<std::size_t>(i)];
     rows.position(i) = row.position;
     rows.velocity(i) = row.velocity;
     rows.bias(i) = row.bias;
@@ -148,11 +186,9 @@ void FrameConstraint::do_wrenches(
 {
   FrameKinematics b;
   RelativeMotion motion;
-  relative_motion(data, b, motion);
-  FrameRows frame_rows;
-  frame_rows.wrench_point = motion.position;
+  FrameRows rows;
   *out = WrenchPair{};
-  if (do_frame_rows(motion, scratch, frame_rows) != Status::kOk)
+  if (frame_rows(data, scratch, b, motion, rows) != Status::kOk)
   {
     return;
   }
@@ -160,13 +196,13 @@ void FrameConstraint::do_wrenches(
   Eigen::Vector3d torque = Eigen::Vector3d::Zero();
   for (int i = 0; i < row_count(); ++i)
   {
-    const FrameRow & row = frame_rows.row[static_cast<std::size_t>(i)];
+    const FrameRow & row = rows.row[static_cast<std::size_t>(i)];
     force += multipliers(i) * row.linear;
     torque += multipliers(i) * row.angular;
   }
-  torque += (motion.position - frame_rows.wrench_point).cross(force);
+  torque += (motion.position - rows.wrench_point).cross(force);
 
-  out->on_a.point = b.position + b.rotation * frame_rows.wrench_point;
+  out->on_a.point = b.position + b.rotation * rows.wrench_point;
   out->on_a.force = b.rotation * force;
   out->on_a.torque = b.rotation * torque;
   out->on_b.point = out->on_a.point;

@@ -57,6 +57,7 @@ JointCoupling::JointCoupling(
     const int coordinate = system.coordinate_index(term.coordinate);
     terms_.push_back({coordinate, term.coefficient, system.has_joint(coordinate)});
   }
+  set_speed_support(speeds_of_coordinates(system, coordinates_of(name, system, terms)));
 }
 
 Status JointCoupling::do_evaluate(

@@ -1,6 +1,7 @@
 #include "constraints/joint_pairs.hpp"
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,17 @@ bool are_angles(const System & system, const std::vector<int> & coordinates)
     }
   }
   return true;
+}
+
+std::vector<int> speeds_of_coordinates(const System & system, const std::vector<int> & coordinates)
+{
+  std::set<int> speeds;
+  for (const int coordinate : coordinates)
+  {
+    const std::vector<int> own = system.speeds_of_coordinate(coordinate);
+    speeds.insert(own.begin(), own.end());
+  }
+  return {speeds.begin(), speeds.end()};
 }
 
 void fill_joint_pair(

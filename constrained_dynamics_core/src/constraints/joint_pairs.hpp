@@ -14,6 +14,9 @@ std::vector<WrenchBodies> joint_pairs(const System & system, const std::vector<i
 /// Whether every coordinate belongs to a joint that is turned by torque alone.
 bool are_angles(const System & system, const std::vector<int> & coordinates);
 
+/// All speeds that the rates of the coordinates depend on.
+std::vector<int> speeds_of_coordinates(const System & system, const std::vector<int> & coordinates);
+
 /// The wrenches of a generalized force on a coordinate that has a joint. Real-time safe: yes.
 void fill_joint_pair(
   const System & system, const SystemData & data, int coordinate, double generalized_force,

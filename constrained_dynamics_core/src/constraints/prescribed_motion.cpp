@@ -59,6 +59,7 @@ PrescribedCoordinate::PrescribedCoordinate(
   formula_(std::move(formula)),
   coordinate_(system.coordinate_index(coordinate))
 {
+  set_speed_support(speeds_of_coordinates(system, {coordinate_}));
 }
 
 Status PrescribedCoordinate::do_evaluate(

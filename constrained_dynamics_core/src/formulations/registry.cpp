@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "constrained_dynamics/formulations/automatic.hpp"
 #include "constrained_dynamics/formulations/canonical_inversion.hpp"
 #include "constrained_dynamics/formulations/coordinate_partition.hpp"
 #include "constrained_dynamics/formulations/kane_minimal.hpp"
@@ -35,7 +36,7 @@ struct Entry
 
 // A new formulation is one line here.
 constexpr Entry kFormulations[] = {
-  {"auto", make<KaneNonminimal>},
+  {"auto", make<Automatic>},
   {"kane_nonminimal", make<KaneNonminimal>},
   {"kane_minimal", make<KaneMinimal>},
   {"canonical_inversion", make<CanonicalInversion>},

@@ -51,6 +51,18 @@ struct FrameRows
   Eigen::Vector3d wrench_point = Eigen::Vector3d::Zero();
 };
 
+/// What a multiplier of 1 of each row exerts on body A, about the origin of A and in axes of the
+/// world; body B gets the opposite about the same point. It says all about the row:
+///     A u̇ = force · a_A + torque · α_A − force · a_B(origin of A) − torque · α_B
+/// for the accelerations that u̇ alone gives to A's origin, and to that point of body B.
+struct FrameRowForces
+{
+  Eigen::Vector3d point = Eigen::Vector3d::Zero();         ///< origin of A [m]
+  Eigen::Vector3d wrench_point = Eigen::Vector3d::Zero();  ///< where wrenches are reported [m]
+  std::array<Eigen::Vector3d, FrameRows::kMaximum> force;
+  std::array<Eigen::Vector3d, FrameRows::kMaximum> torque;
+};
+
 /// Base of all constraints between frame A and frame B (which may be "world"). A derived class
 /// says its rows in terms of the relative motion; Jacobians and wrenches follow here.
 ///
@@ -73,6 +85,12 @@ public:
 
   /// The relative motion at the state of the last System::update_kinematics. Real-time safe: yes.
   void relative_motion(const SystemData & data, RelativeMotion & out) const noexcept CD_NONBLOCKING;
+
+  /// The rows as forces instead of a Jacobian: φ, φ̇ and b of `evaluate` (row_count() numbers each),
+  /// and the unit forces. Statuses as `evaluate`. Real-time safe: yes.
+  [[nodiscard]] Status evaluate_forces(
+    const SystemData & data, ConstraintScratch & scratch, double * position, double * velocity,
+    double * bias, FrameRowForces & out) const noexcept CD_NONBLOCKING;
 
 protected:
   /// @throw std::invalid_argument for unknown frames, frames of one and the same body, or more than
@@ -97,6 +115,9 @@ private:
   /// Also hands out the motion of B.
   void relative_motion(const SystemData & data, FrameKinematics & b, RelativeMotion & out)
     const noexcept CD_NONBLOCKING;
+  Status frame_rows(
+    const SystemData & data, ConstraintScratch & scratch, FrameKinematics & b,
+    RelativeMotion & motion, FrameRows & out) const noexcept CD_NONBLOCKING;
 
   int frame_a_;
   int frame_b_;

@@ -12,8 +12,7 @@ namespace constrained_dynamics
 /// Ids that make_formulation knows: "auto", then the id of every formulation.
 CONSTRAINED_DYNAMICS_EXPORT std::vector<std::string> formulation_names();
 
-/// A formulation by its id; "auto" stands for the one that suits most systems, at present
-/// "kane_nonminimal".
+/// A formulation by its id; "auto" is the fastest robust path, see Automatic.
 /// @throw std::invalid_argument that lists the ids.
 CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const Formulation> make_formulation(
   const std::string & name);

@@ -1,0 +1,1146 @@
+#include "tree_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Geometry>
+
+#include "constrained_dynamics/rigid_body_system.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+// Pivots of a row, relative to what they were before elimination: the square of the sine of the
+// angle to the rows before it, in the metric of Q⁻¹. Above the first the rows are regular with a
+// wide margin, below the second they are redundant up to rounding and drift; between them the
+// factorisation of A itself must tell.
+constexpr double kRegular = 1e-6;
+constexpr double kRedundant = 1e-10;
+// Smallest inertia of a joint, relative to its body's: below, it is rounding.
+constexpr double kSmallestInertia = 1e-13;
+// Rows that are missed by more than this are left to another form, which refines or says why.
+constexpr double kLargestMiss = 1e-12;
+
+std::size_t idx(int i) { return static_cast<std::size_t>(i); }
+
+bool contains(const std::vector<int> & sorted, int value)
+{
+  return std::binary_search(sorted.begin(), sorted.end(), value);
+}
+
+/// The lowest body that is above or equal to both; −1: the world.
+int common_ancestor(const KinematicTree & tree, int a, int b)
+{
+  while (a != b)
+  {
+    // Parents have smaller indices.
+    (a > b ? a : b) = tree.bodies[idx(std::max(a, b))].parent;
+  }
+  return a;
+}
+
+/// The order in which the constraints of a group are eliminated with little fill: always the one
+/// with the fewest neighbours that are left.
+std::vector<int> few_neighbours_first(std::vector<std::set<int>> neighbours)
+{
+  const std::size_t count = neighbours.size();
+  std::vector<bool> done(count, false);
+  std::vector<int> order;
+  while (order.size() < count)
+  {
+    std::size_t best = count;
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      if (!done[i] && (best == count || neighbours[i].size() < neighbours[best].size()))
+      {
+        best = i;
+      }
+    }
+    done[best] = true;
+    order.push_back(static_cast<int>(best));
+    for (const int a : neighbours[best])
+    {
+      neighbours[idx(a)].erase(static_cast<int>(best));
+      for (const int b : neighbours[best])
+      {
+        if (a != b)
+        {
+          neighbours[idx(a)].insert(b);
+        }
+      }
+    }
+  }
+  return order;
+}
+
+/// Cholesky of the leading block of a small matrix, in its lower triangle.
+bool factor_small(Eigen::Matrix<double, 6, 6> & D, int size) noexcept
+{
+  for (int j = 0; j < size; ++j)
+  {
+    const double before = D(j, j);
+    double pivot = before;
+    for (int k = 0; k < j; ++k)
+    {
+      pivot -= D(j, k) * D(j, k);
+    }
+    if (!(pivot > kSmallestInertia * before))
+    {
+      return false;
+    }
+    D(j, j) = std::sqrt(pivot);
+    for (int i = j + 1; i < size; ++i)
+    {
+      double sum = D(i, j);
+      for (int k = 0; k < j; ++k)
+      {
+        sum -= D(i, k) * D(j, k);
+      }
+      D(i, j) = sum / D(j, j);
+    }
+  }
+  return true;
+}
+
+template <typename Vector>
+void solve_small(const Eigen::Matrix<double, 6, 6> & D, int size, Vector && x) noexcept
+{
+  for (int i = 0; i < size; ++i)
+  {
+    for (int k = 0; k < i; ++k)
+    {
+      x(i) -= D(i, k) * x(k);
+    }
+    x(i) /= D(i, i);
+  }
+  for (int i = size - 1; i >= 0; --i)
+  {
+    for (int k = i + 1; k < size; ++k)
+    {
+      x(i) -= D(k, i) * x(k);
+    }
+    x(i) /= D(i, i);
+  }
+}
+
+/// Finite, and so far from overflow that products of some of them are.
+bool is_moderate(const Eigen::VectorXd & x) noexcept
+{
+  constexpr double kLargest = 1e100;
+  return x.size() == 0 || x.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <= kLargest;
+}
+
+/// Adds inertia and force of a child, given about the child's origin, to its parent; `r` leads from
+/// the parent's origin to the child's.
+void hand_over(
+  const Eigen::Matrix3d & M, const Eigen::Matrix3d & H, const Eigen::Matrix3d & J,
+  const Eigen::Vector3d & f, const Eigen::Vector3d & n, const Eigen::Vector3d & r,
+  TreeSolverData::Body & parent) noexcept
+{
+  // H' = H − M [r]×,  J' = J − Hᵀ [r]× + [r]× H'.
+  Eigen::Matrix3d H_moved;
+  for (int i = 0; i < 3; ++i)
+  {
+    const Eigen::Vector3d m = M.col(i);  // symmetric: row i
+    H_moved(i, 0) = H(i, 0) - (m(1) * r(2) - m(2) * r(1));
+    H_moved(i, 1) = H(i, 1) - (m(2) * r(0) - m(0) * r(2));
+    H_moved(i, 2) = H(i, 2) - (m(0) * r(1) - m(1) * r(0));
+  }
+  for (int i = 0; i < 3; ++i)
+  {
+    const Eigen::Vector3d h = H.col(i);
+    const Eigen::Vector3d g = H_moved.col(i);
+    parent.J(i, 0) -= h(1) * r(2) - h(2) * r(1);
+    parent.J(i, 1) -= h(2) * r(0) - h(0) * r(2);
+    parent.J(i, 2) -= h(0) * r(1) - h(1) * r(0);
+    parent.J(0, i) += r(1) * g(2) - r(2) * g(1);
+    parent.J(1, i) += r(2) * g(0) - r(0) * g(2);
+    parent.J(2, i) += r(0) * g(1) - r(1) * g(0);
+  }
+  parent.J += J;
+  parent.M += M;
+  parent.H += H_moved;
+  parent.f += f;
+  parent.n += n + r.cross(f);
+}
+
+}  // namespace
+
+// ---- the pattern, found once -------------------------------------------------------------------
+
+std::shared_ptr<const TreeSolver> TreeSolver::make(const ConstraintSet & constraints)
+{
+  const auto * system = dynamic_cast<const RigidBodySystem *>(&constraints.system());
+  return system ? std::shared_ptr<const TreeSolver>(new TreeSolver(constraints, system->tree()))
+                : nullptr;
+}
+
+TreeSolver::TreeSolver(const ConstraintSet & constraints, const KinematicTree & tree)
+: set_(constraints), tree_(tree)
+{
+  for (const TreeBody & body : tree_.bodies)
+  {
+    joint_of_body_.push_back(body.nu == 1 ? -1 : joint_count_++);
+  }
+  // The joints that each constraint passes, and the body above all of them.
+  std::vector<int> top;
+  std::vector<std::vector<int>> paths;
+  for (int c = 0; c < set_.size(); ++c)
+  {
+    std::vector<int> ends;  // bodies whose joints are touched first
+    int above = 0;
+    if (const auto * frames = dynamic_cast<const FrameConstraint *>(&set_[c]))
+    {
+      const int a = tree_.frames[idx(frames->frame_a())].body;
+      const int b = tree_.frames[idx(frames->frame_b())].body;
+      frame_terms_.push_back({c, frames, a, b, {}, {}});
+      above = common_ancestor(tree_, a, b);
+      ends = {a, b};
+    }
+    else
+    {
+      dense_constraints_.push_back(c);
+      const std::vector<int> & support = set_[c].speed_support();
+      bool first = true;
+      for (int i = 0; i < static_cast<int>(tree_.bodies.size()); ++i)
+      {
+        const TreeBody & body = tree_.bodies[idx(i)];
+        const bool touched =
+          support.empty() || std::any_of(
+                               support.begin(), support.end(),
+                               [&](int u) { return body.u <= u && u < body.u + body.nu; });
+        if (touched)
+        {
+          ends.push_back(i);
+          above = first ? body.parent : common_ancestor(tree_, above, body.parent);
+          first = false;
+        }
+      }
+    }
+    std::set<int> path;
+    for (int end : ends)
+    {
+      for (int i = end; i != above && i >= 0; i = tree_.bodies[idx(i)].parent)
+      {
+        path.insert(i);
+      }
+    }
+    top.push_back(above);
+    paths.emplace_back(path.begin(), path.end());
+  }
+  order_rows(top, paths);
+  find_places(top, paths);
+}
+
+void TreeSolver::order_rows(
+  const std::vector<int> & top, const std::vector<std::vector<int>> & paths)
+{
+  const int body_count = static_cast<int>(tree_.bodies.size());
+  elimination_begin_.assign(idx(body_count + 1), 0);
+  elimination_end_.assign(idx(body_count + 1), 0);
+  for (int body = body_count - 1; body >= -1; --body)
+  {
+    elimination_begin_[idx(body + 1)] = static_cast<int>(row_at_.size());
+    std::vector<int> group;
+    for (int c = 0; c < set_.size(); ++c)
+    {
+      if (top[idx(c)] == body)
+      {
+        group.push_back(c);
+      }
+    }
+    std::vector<std::set<int>> neighbours(group.size());
+    for (std::size_t i = 0; i < group.size(); ++i)
+    {
+      for (std::size_t j = 0; j < i; ++j)
+      {
+        const std::vector<int> & other = paths[idx(group[j])];
+        const std::vector<int> & own = paths[idx(group[i])];
+        if (std::any_of(own.begin(), own.end(), [&](int b) { return contains(other, b); }))
+        {
+          neighbours[i].insert(static_cast<int>(j));
+          neighbours[j].insert(static_cast<int>(i));
+        }
+      }
+    }
+    for (const int i : few_neighbours_first(std::move(neighbours)))
+    {
+      const int c = group[idx(i)];
+      for (int row = 0; row < set_[c].row_count(); ++row)
+      {
+        row_at_.push_back(set_.row_offset(c) + row);
+        constraint_at_.push_back(c);
+      }
+    }
+    elimination_end_[idx(body + 1)] = static_cast<int>(row_at_.size());
+  }
+}
+
+void TreeSolver::find_places(
+  const std::vector<int> & top, const std::vector<std::vector<int>> & paths)
+{
+  const int body_count = static_cast<int>(tree_.bodies.size());
+  const int row_count = static_cast<int>(row_at_.size());
+  const auto is_dense = [&](int c) { return contains(dense_constraints_, c); };
+  std::map<std::pair<int, int>, int> place_of;  // (body, position)
+  for (int body = 0; body < body_count; ++body)
+  {
+    place_begin_.push_back(static_cast<int>(places_.size()));
+    for (int k = 0; k < row_count; ++k)
+    {
+      if (contains(paths[idx(constraint_at_[idx(k)])], body))
+      {
+        place_of[{body, k}] = static_cast<int>(places_.size());
+        places_.push_back({k, -1, is_dense(constraint_at_[idx(k)]) ? row_at_[idx(k)] : -1});
+      }
+    }
+  }
+  place_begin_.push_back(static_cast<int>(places_.size()));
+  place_count_ = static_cast<int>(places_.size());
+  for (int k = 0; k < row_count; ++k)
+  {
+    const int above = top[idx(constraint_at_[idx(k)])];
+    elimination_place_.push_back(above < 0 ? -1 : place_count_++);
+    if (above >= 0)
+    {
+      place_of[{above, k}] = elimination_place_.back();
+    }
+  }
+  const auto find = [&](int body, int k) { return body < 0 ? -1 : place_of.at({body, k}); };
+  for (int body = 0; body < body_count; ++body)
+  {
+    for (int p = place_begin_[idx(body)]; p < place_begin_[idx(body + 1)]; ++p)
+    {
+      places_[idx(p)].target = find(tree_.bodies[idx(body)].parent, places_[idx(p)].position);
+    }
+  }
+  std::vector<int> position_of(row_at_.size());
+  for (int k = 0; k < row_count; ++k)
+  {
+    position_of[idx(row_at_[idx(k)])] = k;
+  }
+  for (FrameTerms & terms : frame_terms_)
+  {
+    for (int i = 0; i < set_[terms.constraint].row_count(); ++i)
+    {
+      const int k = position_of[idx(set_.row_offset(terms.constraint) + i)];
+      terms.places_a.push_back(find(terms.body_a, k));
+      terms.places_b.push_back(find(terms.body_b, k));
+    }
+  }
+
+  // Rows that share a joint; their places on the body of elimination are filled in below.
+  std::vector<std::set<int>> pattern(row_at_.size());
+  for (int body = 0; body < body_count; ++body)
+  {
+    for (int p = place_begin_[idx(body)]; p < place_begin_[idx(body + 1)]; ++p)
+    {
+      for (int r = p + 1; r < place_begin_[idx(body + 1)]; ++r)
+      {
+        pattern[idx(places_[idx(p)].position)].insert(places_[idx(r)].position);
+      }
+    }
+  }
+  below_.resize(row_at_.size());
+  for (int k = 0; k < row_count; ++k)
+  {
+    const std::set<int> later = pattern[idx(k)];
+    const int above = top[idx(constraint_at_[idx(k)])];
+    for (auto i = later.begin(); i != later.end(); ++i)
+    {
+      below_[idx(k)].push_back({*i, find(above, *i)});
+      pattern[idx(*i)].insert(std::next(i), later.end());  // fill
+    }
+  }
+}
+
+std::unique_ptr<TreeSolverData> TreeSolver::make_data() const
+{
+  auto data = std::make_unique<TreeSolverData>();
+  const Eigen::Index m = static_cast<Eigen::Index>(row_at_.size());
+  const Eigen::Index n = tree_.damping.size();
+  const Eigen::Index spare = m;  // as many rows as there are may be redundant
+  data->bodies.resize(tree_.bodies.size());
+  data->joints.resize(idx(joint_count_));
+  data->forces.resize(frame_terms_.size());
+  data->carry.setZero(6, place_count_);
+  data->effect.setZero(6, static_cast<Eigen::Index>(places_.size()));
+  data->share.setZero(6, static_cast<Eigen::Index>(places_.size()));
+  data->factor.setZero(m, m);
+  data->diagonal.setZero(m);
+  data->inverse_pivot.setZero(m);
+  data->left.setZero(m);
+  data->multipliers.setZero(m);
+  data->joint_force.setZero(n);
+  data->acceleration.setZero(n);
+  data->constraint_force.setZero(n);
+  data->missed.setZero(m);
+  data->column.setZero(m);
+  data->dropped.assign(idx(static_cast<int>(m)), 0);
+  data->null_space.setZero(m, spare);
+  data->gram.setZero(spare, spare);
+  data->gram_scaled.setZero(spare, spare);
+  data->gram_right.setZero(spare);
+  return data;
+}
+
+// ---- one cycle ---------------------------------------------------------------------------------
+
+Status TreeSolver::evaluate(
+  const SystemData & system_data, ConstraintScratch & scratch, Rows & rows,
+  TreeSolverData & data) const noexcept CD_NONBLOCKING
+{
+  for (std::size_t i = 0; i < frame_terms_.size(); ++i)
+  {
+    const Eigen::Index first = set_.row_offset(frame_terms_[i].constraint);
+    const Status status = frame_terms_[i].frames->evaluate_forces(
+      system_data, scratch, rows.position.data() + first, rows.velocity.data() + first,
+      rows.bias.data() + first, data.forces[i]);
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+  }
+  for (const int c : dense_constraints_)
+  {
+    const Eigen::Index first = set_.row_offset(c);
+    const Eigen::Index count = set_[c].row_count();
+    RowBlock block{
+      rows.position.segment(first, count), rows.velocity.segment(first, count),
+      rows.jacobian.middleRows(first, count), rows.bias.segment(first, count)};
+    const Status status = set_[c].evaluate(system_data, scratch, block);
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+  }
+  return Status::kOk;
+}
+
+void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const noexcept
+{
+  const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
+  tree_.joint_force(tree_data, data.joint_force);
+  for (std::size_t i = 0; i < tree_.actuated.size(); ++i)
+  {
+    data.joint_force(tree_.actuated[i]) += problem.inputs(static_cast<Eigen::Index>(i));
+  }
+  for (std::size_t i = 0; i < tree_.bodies.size(); ++i)
+  {
+    const TreeBody & body = tree_.bodies[i];
+    const BodyMotion & m = tree_data.motions[i];
+    TreeSolverData::Body & b = data.bodies[i];
+    const Eigen::Matrix3d turned = m.rotation.lazyProduct(body.inertia);
+    b.J.noalias() = turned.lazyProduct(m.rotation.transpose());
+    const Eigen::Vector3d c = m.rotation.lazyProduct(body.moment);
+    b.M.setZero();
+    b.M.diagonal().setConstant(body.mass);
+    b.H << 0.0, c(2), -c(1), -c(2), 0.0, c(0), c(1), -c(0), 0.0;
+    const Eigen::Vector3d & w = m.angular_velocity;
+    const Eigen::Vector3d a = m.acceleration_bias - tree_.gravity;
+    const Eigen::Vector3d & alpha = m.angular_acceleration_bias;
+    const Eigen::Vector3d momentum = b.J.lazyProduct(w);
+    b.f = body.mass * a + alpha.cross(c) + w.cross(w.cross(c));
+    b.n = b.J.lazyProduct(alpha);
+    b.n += w.cross(momentum) + c.cross(a);
+  }
+  for (const TreeWrench & wrench : tree_data.wrenches)
+  {
+    const int body = tree_.frames[idx(wrench.frame)].body;
+    if (body >= 0)
+    {
+      Wrench world;
+      tree_.world_wrench(tree_data, wrench, world);
+      TreeSolverData::Body & b = data.bodies[idx(body)];
+      b.f -= world.force;
+      b.n -=
+        world.torque + (world.point - tree_data.motions[idx(body)].position).cross(world.force);
+    }
+  }
+}
+
+void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept
+{
+  const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
+  data.carry.setZero();
+  data.dropped_count = 0;
+  for (std::size_t k = 0; k < row_at_.size(); ++k)
+  {
+    const Eigen::Index row = row_at_[k];
+    const Eigen::Index at = static_cast<Eigen::Index>(k);
+    data.left(at) = problem.bias(row);
+    data.diagonal(at) = 0.0;
+    data.factor(at, at) = 0.0;
+    // Rows that are switched off stay out.
+    data.inverse_pivot(at) = problem.active[idx(constraint_at_[k])] ? 1.0 : 0.0;
+    for (const Below & b : below_[k])
+    {
+      data.factor(b.position, at) = 0.0;
+    }
+  }
+  for (std::size_t i = 0; i < frame_terms_.size(); ++i)
+  {
+    const FrameTerms & terms = frame_terms_[i];
+    const FrameRowForces & forces = data.forces[i];
+    const auto add = [&](int body, const std::vector<int> & places, double sign)
+    {
+      if (body < 0)
+      {
+        return;
+      }
+      const Eigen::Vector3d r = forces.point - tree_data.motions[idx(body)].position;
+      for (std::size_t k = 0; k < places.size(); ++k)
+      {
+        auto K = data.carry.col(places[k]);
+        K.head<3>() += sign * forces.force[k];
+        K.tail<3>() += sign * (forces.torque[k] + r.cross(forces.force[k]));
+      }
+    };
+    add(terms.body_a, terms.places_a, 1.0);
+    add(terms.body_b, terms.places_b, -1.0);
+  }
+}
+
+bool TreeSolver::reduce_simple(
+  std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
+  TreeSolverData & data) const noexcept
+{
+  const TreeBody & body = tree_.bodies[i];
+  TreeSolverData::Body & b = data.bodies[i];
+  const bool turns = body.kind == JointKind::kRevolute;
+  const Eigen::Vector3d z = tree_data.motions[i].rotation.col(2);
+  // U = I S, D = Sᵀ U.
+  double D = 0.0;
+  double scale = 0.0;
+  double u = data.joint_force(body.u);
+  if (turns)
+  {
+    b.U_f.noalias() = b.H.lazyProduct(z);
+    b.U_n.noalias() = b.J.lazyProduct(z);
+    D = z.dot(b.U_n) + tree_.armature(body.u);
+    scale = b.J.trace();
+    u -= z.dot(b.n);
+  }
+  else
+  {
+    b.U_f.noalias() = b.M.lazyProduct(z);
+    b.U_n.noalias() = b.H.transpose().lazyProduct(z);
+    D = z.dot(b.U_f) + tree_.armature(body.u);
+    scale = b.M.trace();
+    u -= z.dot(b.f);
+  }
+  if (!(D > kSmallestInertia * scale))
+  {
+    return false;
+  }
+  const double inverse = 1.0 / D;
+  const double free = u * inverse;
+  b.inverse_D = inverse;
+  b.joint_force = u;
+
+  const int first = place_begin_[i];
+  const int last = place_begin_[i + 1];
+  const Eigen::Vector3d & r = tree_data.motions[i].arm;
+  for (int p = first; p < last; ++p)
+  {
+    const Place & place = places_[idx(p)];
+    const auto K = data.carry.col(p);
+    double s = turns ? z.dot(K.tail<3>()) : z.dot(K.head<3>());
+    if (place.dense_row >= 0)
+    {
+      s += problem.rows.jacobian(place.dense_row, body.u);
+    }
+    const double share = s * inverse;
+    data.effect(0, p) = s;
+    data.share(0, p) = share;
+    data.left(place.position) -= s * free;
+    if (place.target >= 0)
+    {
+      const Eigen::Vector3d f = K.head<3>() - share * b.U_f;
+      auto up = data.carry.col(place.target);
+      up.head<3>() += f;
+      up.tail<3>() += K.tail<3>() - share * b.U_n + r.cross(f);
+    }
+    for (int q = first; q <= p; ++q)
+    {
+      data.factor(place.position, places_[idx(q)].position) += share * data.effect(0, q);
+    }
+    data.diagonal(place.position) += s * share;
+  }
+  if (body.parent >= 0)
+  {
+    const Eigen::Vector3d V_f = inverse * b.U_f;
+    const Eigen::Vector3d V_n = inverse * b.U_n;
+    const Eigen::Matrix3d M = b.M - b.U_f.lazyProduct(V_f.transpose());
+    const Eigen::Matrix3d H = b.H - b.U_f.lazyProduct(V_n.transpose());
+    const Eigen::Matrix3d J = b.J - b.U_n.lazyProduct(V_n.transpose());
+    hand_over(M, H, J, b.f + free * b.U_f, b.n + free * b.U_n, r, data.bodies[idx(body.parent)]);
+  }
+  return true;
+}
+
+bool TreeSolver::reduce_joint(
+  std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
+  TreeSolverData & data) const noexcept
+{
+  const TreeBody & body = tree_.bodies[i];
+  TreeSolverData::Body & b = data.bodies[i];
+  TreeSolverData::Joint & joint = data.joints[idx(joint_of_body_[i])];
+  const Eigen::Matrix3d & R = tree_data.motions[i].rotation;
+  const int nu = body.nu;
+  joint.S.setZero();
+  if (body.kind == JointKind::kPlanar)
+  {
+    joint.S.col(0).head<3>() = R.col(0);
+    joint.S.col(1).head<3>() = R.col(1);
+    joint.S.col(2).tail<3>() = R.col(2);
+  }
+  else if (body.kind == JointKind::kBall)
+  {
+    joint.S.bottomLeftCorner<3, 3>() = R;
+  }
+  else
+  {
+    joint.S.topLeftCorner<3, 3>() = R;
+    joint.S.bottomRightCorner<3, 3>() = R;
+  }
+  Eigen::Matrix<double, 6, 6> inertia;
+  inertia << b.M, b.H, b.H.transpose(), b.J;
+  Eigen::Matrix<double, 6, 1> force;
+  force << b.f, b.n;
+  joint.U.noalias() = inertia.lazyProduct(joint.S);
+  joint.D.noalias() = joint.S.transpose().lazyProduct(joint.U);
+  for (int k = 0; k < nu; ++k)
+  {
+    joint.D(k, k) += tree_.armature(body.u + k);
+    joint.free(k) = data.joint_force(body.u + k) - joint.S.col(k).dot(force);
+  }
+  if (!factor_small(joint.D, nu))
+  {
+    return false;
+  }
+  Eigen::Matrix<double, 6, 1> wanted = joint.free;
+  solve_small(joint.D, nu, joint.free);
+
+  const int first = place_begin_[i];
+  const int last = place_begin_[i + 1];
+  const Eigen::Vector3d & r = tree_data.motions[i].arm;
+  for (int p = first; p < last; ++p)
+  {
+    const Place & place = places_[idx(p)];
+    auto K = data.carry.col(p);
+    auto s = data.effect.col(p);
+    auto share = data.share.col(p);
+    for (int k = 0; k < nu; ++k)
+    {
+      s(k) = joint.S.col(k).dot(K);
+      if (place.dense_row >= 0)
+      {
+        s(k) += problem.rows.jacobian(place.dense_row, body.u + k);
+      }
+      share(k) = s(k);
+    }
+    solve_small(joint.D, nu, share);
+    double free = 0.0;
+    for (int k = 0; k < nu; ++k)
+    {
+      free += share(k) * wanted(k);
+    }
+    data.left(place.position) -= free;
+    if (place.target >= 0)
+    {
+      Eigen::Matrix<double, 6, 1> up = K;
+      for (int k = 0; k < nu; ++k)
+      {
+        up -= share(k) * joint.U.col(k);
+      }
+      const Eigen::Vector3d f = up.head<3>();
+      data.carry.col(place.target).head<3>() += f;
+      data.carry.col(place.target).tail<3>() += up.tail<3>() + r.cross(f);
+    }
+    for (int q = first; q <= p; ++q)
+    {
+      double sum = 0.0;
+      for (int k = 0; k < nu; ++k)
+      {
+        sum += share(k) * data.effect(k, q);
+      }
+      data.factor(place.position, places_[idx(q)].position) += sum;
+      if (q == p)
+      {
+        data.diagonal(place.position) += sum;
+      }
+    }
+  }
+  if (body.parent >= 0)
+  {
+    for (int k = 0; k < nu; ++k)
+    {
+      force += joint.free(k) * joint.U.col(k);
+    }
+    // I − U D⁻¹ Uᵀ = I − Y Yᵀ with Y = U G⁻ᵀ, D = G Gᵀ.
+    Eigen::Matrix<double, 6, 6> Y = joint.U;
+    for (int k = 0; k < nu; ++k)
+    {
+      for (int j = 0; j < k; ++j)
+      {
+        Y.col(k) -= joint.D(k, j) * Y.col(j);
+      }
+      Y.col(k) /= joint.D(k, k);
+      inertia.noalias() -= Y.col(k).lazyProduct(Y.col(k).transpose());
+    }
+    hand_over(
+      inertia.topLeftCorner<3, 3>(), inertia.topRightCorner<3, 3>(),
+      inertia.bottomRightCorner<3, 3>(), force.head<3>(), force.tail<3>(), r,
+      data.bodies[idx(body.parent)]);
+  }
+  return true;
+}
+
+bool TreeSolver::eliminate(int first, int last, int body, TreeSolverData & data) const noexcept
+{
+  for (int k = first; k < last; ++k)
+  {
+    const std::vector<Below> & below = below_[idx(k)];
+    const double pivot = data.factor(k, k);
+    bool out = data.inverse_pivot(k) == 0.0;
+    if (!out && !(pivot > kRegular * data.diagonal(k)))
+    {
+      if (!(pivot <= kRedundant * data.diagonal(k)))
+      {
+        return false;
+      }
+      data.dropped[idx(data.dropped_count++)] = k;
+      out = true;
+    }
+    if (out)
+    {
+      data.inverse_pivot(k) = 0.0;
+      for (const Below & b : below)
+      {
+        data.factor(b.position, k) = 0.0;
+      }
+      continue;
+    }
+    const double inverse = 1.0 / pivot;
+    data.inverse_pivot(k) = inverse;
+    const double left = data.left(k);
+    for (std::size_t j = 0; j < below.size(); ++j)
+    {
+      const int at = below[j].position;
+      const double value = data.factor(at, k);
+      data.column(static_cast<Eigen::Index>(j)) = value;
+      const double share = value * inverse;
+      data.factor(at, k) = share;
+      data.left(at) -= share * left;
+      if (below[j].place >= 0)
+      {
+        data.carry.col(below[j].place) -= share * data.carry.col(elimination_place_[idx(k)]);
+      }
+      for (std::size_t i = 0; i <= j; ++i)
+      {
+        data.factor(at, below[i].position) -= share * data.column(static_cast<Eigen::Index>(i));
+      }
+    }
+    if (body >= 0)
+    {
+      // (E18)
+      TreeSolverData::Body & b = data.bodies[idx(body)];
+      const auto K = data.carry.col(elimination_place_[idx(k)]);
+      const Eigen::Vector3d K_f = K.head<3>();
+      const Eigen::Vector3d K_n = K.tail<3>();
+      const Eigen::Vector3d V_f = inverse * K_f;
+      const Eigen::Vector3d V_n = inverse * K_n;
+      b.M.noalias() += K_f.lazyProduct(V_f.transpose());
+      b.H.noalias() += K_f.lazyProduct(V_n.transpose());
+      b.J.noalias() += K_n.lazyProduct(V_n.transpose());
+      b.f -= left * V_f;
+      b.n -= left * V_n;
+    }
+  }
+  return true;
+}
+
+void TreeSolver::substitute(int first, int last, int body, TreeSolverData & data) const noexcept
+{
+  for (int k = last - 1; k >= first; --k)
+  {
+    double value = data.left(k);
+    if (body >= 0)
+    {
+      const TreeSolverData::Body & b = data.bodies[idx(body)];
+      const auto K = data.carry.col(elimination_place_[idx(k)]);
+      value -= K.head<3>().dot(b.linear) + K.tail<3>().dot(b.angular);
+    }
+    value *= data.inverse_pivot(k);
+    if (data.inverse_pivot(k) != 0.0)
+    {
+      for (const Below & b : below_[idx(k)])
+      {
+        value -= data.factor(b.position, k) * data.multipliers(b.position);
+      }
+    }
+    data.multipliers(k) = value;
+  }
+}
+
+void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const noexcept
+{
+  substitute(elimination_begin_[0], elimination_end_[0], -1, data);
+  for (std::size_t i = 0; i < tree_.bodies.size(); ++i)
+  {
+    const TreeBody & body = tree_.bodies[i];
+    TreeSolverData::Body & b = data.bodies[i];
+    const BodyMotion & m = tree_data.motions[i];
+    if (body.parent >= 0)
+    {
+      const TreeSolverData::Body & p = data.bodies[idx(body.parent)];
+      b.angular = p.angular;
+      b.linear = p.linear + p.angular.cross(m.arm);
+    }
+    else
+    {
+      b.angular.setZero();
+      b.linear.setZero();
+    }
+    const int first = place_begin_[i];
+    const int last = place_begin_[i + 1];
+    if (body.nu == 1)
+    {
+      double force = b.joint_force - b.U_f.dot(b.linear) - b.U_n.dot(b.angular);
+      for (int p = first; p < last; ++p)
+      {
+        force += data.effect(0, p) * data.multipliers(places_[idx(p)].position);
+      }
+      const double acceleration = force * b.inverse_D;
+      data.acceleration(body.u) = acceleration;
+      (body.kind == JointKind::kRevolute ? b.angular : b.linear) +=
+        acceleration * m.rotation.col(2);
+    }
+    else
+    {
+      const TreeSolverData::Joint & joint = data.joints[idx(joint_of_body_[i])];
+      Eigen::Matrix<double, 6, 1> x;
+      for (int k = 0; k < body.nu; ++k)
+      {
+        x(k) = -joint.U.col(k).head<3>().dot(b.linear) - joint.U.col(k).tail<3>().dot(b.angular);
+      }
+      solve_small(joint.D, body.nu, x);
+      for (int k = 0; k < body.nu; ++k)
+      {
+        double acceleration = joint.free(k) + x(k);
+        for (int p = first; p < last; ++p)
+        {
+          acceleration += data.share(k, p) * data.multipliers(places_[idx(p)].position);
+        }
+        data.acceleration(body.u + k) = acceleration;
+        b.linear += acceleration * joint.S.col(k).head<3>();
+        b.angular += acceleration * joint.S.col(k).tail<3>();
+      }
+    }
+    substitute(elimination_begin_[i + 1], elimination_end_[i + 1], static_cast<int>(i), data);
+  }
+}
+
+bool TreeSolver::split(const TreeProblem & problem, TreeSolverData & data) const noexcept
+{
+  // A dropped row is a combination of those before it: A ᵀ z = 0 with z = 1 there, and the others
+  // from the factor. Of all λ + Z y the one with the least ‖W λ‖ is taken.
+  const Eigen::Index d = data.dropped_count;
+  const Eigen::Index m = static_cast<Eigen::Index>(row_at_.size());
+  auto Z = data.null_space.leftCols(d);
+  Z.setZero();
+  for (Eigen::Index c = 0; c < d; ++c)
+  {
+    const int k = data.dropped[idx(static_cast<int>(c))];
+    Z(k, c) = 1.0;
+    for (int j = k - 1; j >= 0; --j)
+    {
+      if (data.inverse_pivot(j) == 0.0)
+      {
+        continue;
+      }
+      double sum = 0.0;
+      for (const Below & b : below_[idx(j)])
+      {
+        sum -= data.factor(b.position, j) * Z(b.position, c);
+      }
+      Z(j, c) = sum;
+    }
+  }
+  auto gram = data.gram.topLeftCorner(d, d);
+  auto gram_scaled = data.gram_scaled.topLeftCorner(d, d);
+  auto y = data.gram_right.head(d);
+  gram.setZero();
+  gram_scaled.setZero();
+  y.setZero();
+  for (Eigen::Index k = 0; k < m; ++k)
+  {
+    const Eigen::Index row = row_at_[static_cast<std::size_t>(k)];
+    const double weight = problem.multiplier_weight(row) * problem.multiplier_weight(row);
+    const double size = 1.0 / (problem.row_scale(row) * problem.row_scale(row));
+    for (Eigen::Index j = 0; j < d; ++j)
+    {
+      const double z = Z(k, j);
+      if (z == 0.0)
+      {
+        continue;
+      }
+      y(j) += weight * z * data.multipliers(k);
+      for (Eigen::Index i = j; i < d; ++i)
+      {
+        gram(i, j) += weight * z * Z(k, i);
+        gram_scaled(i, j) += size * z * Z(k, i);
+      }
+    }
+  }
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(gram);
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky_scaled(gram_scaled);
+  if (cholesky.info() != Eigen::Success || cholesky_scaled.info() != Eigen::Success)
+  {
+    return false;
+  }
+  cholesky.solveInPlace(y);
+  data.multipliers.noalias() -= Z.lazyProduct(y);
+  return true;
+}
+
+bool TreeSolver::judge(
+  const TreeProblem & problem, TreeSolverData & data, double & inconsistency) const noexcept
+{
+  const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
+  double missed = 0.0;
+  double size = 0.0;
+  const auto add = [&](Eigen::Index row, double got, double terms)
+  {
+    const double scale = problem.row_scale(row);
+    const double miss = scale * (got - problem.bias(row));
+    const double own = scale * (std::abs(problem.bias(row)) + terms);
+    missed += miss * miss;
+    size += own * own;
+  };
+  for (std::size_t i = 0; i < frame_terms_.size(); ++i)
+  {
+    const FrameTerms & terms = frame_terms_[i];
+    if (!problem.active[idx(terms.constraint)])
+    {
+      continue;
+    }
+    const FrameRowForces & forces = data.forces[i];
+    Eigen::Vector3d linear[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
+    Eigen::Vector3d angular[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
+    for (const int side : {0, 1})
+    {
+      const int body = side == 0 ? terms.body_a : terms.body_b;
+      if (body >= 0)
+      {
+        const TreeSolverData::Body & b = data.bodies[idx(body)];
+        const Eigen::Vector3d r = forces.point - tree_data.motions[idx(body)].position;
+        linear[side] = b.linear + b.angular.cross(r);
+        angular[side] = b.angular;
+      }
+    }
+    const double reach_linear = linear[0].norm() + linear[1].norm();
+    const double reach_angular = angular[0].norm() + angular[1].norm();
+    const Eigen::Vector3d a = linear[0] - linear[1];
+    const Eigen::Vector3d alpha = angular[0] - angular[1];
+    const Eigen::Index first = set_.row_offset(terms.constraint);
+    for (std::size_t k = 0; k < terms.places_a.size(); ++k)
+    {
+      add(
+        first + static_cast<Eigen::Index>(k), forces.force[k].dot(a) + forces.torque[k].dot(alpha),
+        forces.force[k].norm() * reach_linear + forces.torque[k].norm() * reach_angular);
+    }
+  }
+  for (const int c : dense_constraints_)
+  {
+    if (!problem.active[idx(c)])
+    {
+      continue;
+    }
+    for (Eigen::Index row = set_.row_offset(c); row < set_.row_offset(c) + set_[c].row_count();
+         ++row)
+    {
+      double got = 0.0;
+      double terms = 0.0;
+      const auto element = [&](Eigen::Index u)
+      {
+        const double term = problem.rows.jacobian(row, u) * data.acceleration(u);
+        got += term;
+        terms += std::abs(term);
+      };
+      const std::vector<int> & support = set_[c].speed_support();
+      for (const int u : support)
+      {
+        element(u);
+      }
+      for (Eigen::Index u = 0; support.empty() && u < data.acceleration.size(); ++u)
+      {
+        element(u);
+      }
+      add(row, got, terms);
+    }
+  }
+  inconsistency = size > 0.0 ? std::sqrt(missed / size) : 0.0;
+  return inconsistency <= kLargestMiss;
+}
+
+void TreeSolver::forces(
+  const TreeProblem & problem, ConstraintScratch & scratch, TreeSolverData & data,
+  Solution & solution) const noexcept
+{
+  const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
+  for (std::size_t i = 0; i < tree_.bodies.size(); ++i)
+  {
+    data.bodies[i].f.setZero();
+    data.bodies[i].n.setZero();
+  }
+  for (std::size_t i = 0; i < frame_terms_.size(); ++i)
+  {
+    const FrameTerms & terms = frame_terms_[i];
+    const FrameRowForces & forces = data.forces[i];
+    const Eigen::Index first = set_.row_offset(terms.constraint);
+    Eigen::Vector3d force = Eigen::Vector3d::Zero();
+    Eigen::Vector3d torque = Eigen::Vector3d::Zero();
+    for (std::size_t k = 0; k < terms.places_a.size(); ++k)
+    {
+      const double lambda = solution.multipliers(first + static_cast<Eigen::Index>(k));
+      force += lambda * forces.force[k];
+      torque += lambda * forces.torque[k];
+    }
+    if (terms.body_a >= 0)
+    {
+      TreeSolverData::Body & b = data.bodies[idx(terms.body_a)];
+      b.f += force;
+      b.n += torque + (forces.point - tree_data.motions[idx(terms.body_a)].position).cross(force);
+    }
+    if (terms.body_b >= 0)
+    {
+      TreeSolverData::Body & b = data.bodies[idx(terms.body_b)];
+      b.f -= force;
+      b.n -= torque + (forces.point - tree_data.motions[idx(terms.body_b)].position).cross(force);
+    }
+    WrenchPair & pair = solution.wrenches[idx(set_.wrench_offset(terms.constraint))];
+    pair.on_a.point = forces.wrench_point;
+    pair.on_a.force = force;
+    pair.on_a.torque = torque + (forces.point - forces.wrench_point).cross(force);
+    pair.on_b.point = pair.on_a.point;
+    pair.on_b.force = -pair.on_a.force;
+    pair.on_b.torque = -pair.on_a.torque;
+  }
+  Eigen::VectorXd & out = solution.constraint_force;
+  for (std::size_t i = tree_.bodies.size(); i-- > 0;)
+  {
+    const TreeSolverData::Body & b = data.bodies[i];
+    tree_.project(i, tree_data.motions[i], b.f, b.n, [&](int u, double value) { out(u) = value; });
+    const int parent = tree_.bodies[i].parent;
+    if (parent >= 0)
+    {
+      TreeSolverData::Body & p = data.bodies[idx(parent)];
+      p.f += b.f;
+      p.n += b.n + tree_data.motions[i].arm.cross(b.f);
+    }
+  }
+  for (const int c : dense_constraints_)
+  {
+    const Eigen::Index first = set_.row_offset(c);
+    const Eigen::Index count = set_[c].row_count();
+    if (problem.active[idx(c)])
+    {
+      for (Eigen::Index row = first; row < first + count; ++row)
+      {
+        const std::vector<int> & support = set_[c].speed_support();
+        for (const int u : support)
+        {
+          out(u) += solution.multipliers(row) * problem.rows.jacobian(row, u);
+        }
+        for (Eigen::Index u = 0; support.empty() && u < out.size(); ++u)
+        {
+          out(u) += solution.multipliers(row) * problem.rows.jacobian(row, u);
+        }
+      }
+    }
+    if (!set_[c].wrench_bodies().empty())
+    {
+      set_[c].wrenches(
+        problem.system_data, scratch, solution.multipliers.segment(first, count),
+        solution.wrenches.data() + set_.wrench_offset(c));
+    }
+  }
+}
+
+bool TreeSolver::solve(
+  const TreeProblem & problem, ConstraintScratch & scratch, TreeSolverData & data,
+  Solution & solution) const noexcept CD_NONBLOCKING
+{
+  const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
+  begin(problem, data);
+  load_rows(problem, data);
+  int active = 0;
+  for (std::size_t k = 0; k < row_at_.size(); ++k)
+  {
+    active += problem.active[idx(constraint_at_[k])] ? 1 : 0;
+  }
+  for (std::size_t i = tree_.bodies.size(); i-- > 0;)
+  {
+    if (!eliminate(elimination_begin_[i + 1], elimination_end_[i + 1], static_cast<int>(i), data))
+    {
+      return false;
+    }
+    const bool regular = tree_.bodies[i].nu == 1 ? reduce_simple(i, tree_data, problem, data)
+                                                 : reduce_joint(i, tree_data, problem, data);
+    if (!regular)
+    {
+      return false;
+    }
+  }
+  if (
+    !eliminate(elimination_begin_[0], elimination_end_[0], -1, data) ||
+    active - data.dropped_count != problem.nominal_rank)
+  {
+    return false;
+  }
+  move(tree_data, data);
+  double inconsistency = 0.0;
+  if (
+    !judge(problem, data, inconsistency) || (data.dropped_count > 0 && !split(problem, data)) ||
+    !is_moderate(data.acceleration) || !is_moderate(data.multipliers))
+  {
+    return false;
+  }
+
+  double worst = 1.0;
+  solution.acceleration = data.acceleration;
+  for (std::size_t k = 0; k < row_at_.size(); ++k)
+  {
+    const Eigen::Index at = static_cast<Eigen::Index>(k);
+    const Eigen::Index row = row_at_[k];
+    solution.multipliers(row) = data.multipliers(at);
+    worst = std::max(worst, data.diagonal(at) * data.inverse_pivot(at));
+    double redundancy = 0.0;
+    if (data.dropped_count > 0)
+    {
+      const Eigen::Index d = data.dropped_count;
+      auto x = data.gram_right.head(d);
+      x = data.null_space.row(at).head(d).transpose() / problem.row_scale(row);
+      data.gram_scaled.topLeftCorner(d, d).triangularView<Eigen::Lower>().solveInPlace(x);
+      redundancy = x.norm();
+    }
+    solution.redundancy(row) = redundancy;
+  }
+  solution.active_row_count = active;
+  solution.rank = active - data.dropped_count;
+  solution.condition = std::sqrt(worst);
+  solution.inconsistency = inconsistency;
+  forces(problem, scratch, data, solution);
+  return true;
+}
+
+}  // namespace constrained_dynamics

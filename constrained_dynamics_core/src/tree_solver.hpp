@@ -1,0 +1,180 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/constraints/frame_constraint.hpp"
+#include "constrained_dynamics/dynamics.hpp"
+#include "kinematic_tree.hpp"
+
+namespace constrained_dynamics
+{
+
+/// What one solve of a TreeSolver needs besides the rows; all rows in the order of the set.
+struct TreeProblem
+{
+  const SystemData & system_data;
+  ConstVectorRef inputs;
+  const Rows & rows;
+  const Eigen::VectorXd & bias;  ///< b with stabilisation
+  const std::vector<bool> & active;
+  const Eigen::VectorXd & row_scale;
+  const Eigen::VectorXd & multiplier_weight;
+  int nominal_rank;
+};
+
+/// Scratch of one thread.
+struct TreeSolverData
+{
+  /// Articulated inertia [M H; Hᵀ J] and bias force (f, n) of a body about its origin, what its
+  /// joint leaves of them, and its acceleration (linear, angular) by u̇ alone.
+  struct Body
+  {
+    Eigen::Matrix3d M, H, J;
+    Eigen::Vector3d f, n;
+    Eigen::Vector3d U_f, U_n;
+    double inverse_D = 0.0;
+    double joint_force = 0.0;
+    Eigen::Vector3d linear, angular;
+  };
+  /// The same of a joint with several degrees of freedom: S, U = I S, the Cholesky root of
+  /// D = Sᵀ U and D⁻¹ (τ − Sᵀ p).
+  struct Joint
+  {
+    Eigen::Matrix<double, 6, 6> S, U, D;
+    Eigen::Matrix<double, 6, 1> free;
+  };
+
+  std::vector<Body> bodies;
+  std::vector<Joint> joints;  // of several degrees of freedom
+  std::vector<FrameRowForces> forces;
+  Eigen::Matrix<double, 6, Eigen::Dynamic> carry;   // K, a column a place
+  Eigen::Matrix<double, 6, Eigen::Dynamic> effect;  // s, a column a place
+  Eigen::Matrix<double, 6, Eigen::Dynamic> share;   // D⁻¹ s, a column a place
+  Eigen::MatrixXd factor;                           // L, lower triangle
+  Eigen::VectorXd diagonal;                         // of L before elimination
+  Eigen::VectorXd inverse_pivot;                    // 0 for rows that are out
+  Eigen::VectorXd left;                             // b − d
+  Eigen::VectorXd multipliers;                      // in the order of elimination
+  Eigen::VectorXd joint_force;                      // τ of all speeds
+  Eigen::VectorXd acceleration;
+  Eigen::VectorXd constraint_force;
+  Eigen::VectorXd missed;
+  Eigen::VectorXd column;
+  std::vector<int> dropped;  // redundant rows of this solve
+  int dropped_count = 0;
+  Eigen::MatrixXd null_space;  // a column a dropped row
+  Eigen::MatrixXd gram;
+  Eigen::MatrixXd gram_scaled;
+  Eigen::VectorXd gram_right;
+};
+
+/// Constrained motion of a tree of bodies by one articulated-body recursion that carries the rows:
+/// cost linear in the number of bodies where loops are local, without Q or A.
+///
+/// Everything is in axes of the world, about the origin of each body. With the accelerations δ_i
+/// that u̇ alone gives to body i, δ_i = X_i δ_parent + S_i u̇_i, and multipliers λ_k,
+///     I_i δ_i + p_i = Σ_k K_ik λ_k + (forces of the joints),    row k: Σ_i K_ikᵀ δ_i = b_k.
+/// From the tips to the root, with U = I S, D = Sᵀ U, s_k = Sᵀ K_k + (entry of A at the joint):
+///     (E17) I ← I − U D⁻¹ Uᵀ,  p ← p + U D⁻¹ (τ − Sᵀ p),  K_k ← K_k − U D⁻¹ s_k,
+///           L_kj ← L_kj + s_kᵀ D⁻¹ s_j,  d_k ← d_k + s_kᵀ D⁻¹ (τ − Sᵀ p),
+/// all handed to the parent. On the body above all joints that row k touches nothing below depends
+/// on it any more, and it is eliminated there:
+///     (E18) K_k δ + Σ_j L_kj λ_j = b_k − d_k   ⇒   I ← I + K L⁻¹ Kᵀ,  p ← p − K L⁻¹ (b − d),
+/// by a sparse LDLᵀ whose pattern is found once. From the root to the tips u̇ and λ follow.
+///
+/// Rows that are redundant have pivot 0 and are left out; forces are then split by the least
+/// weighted norm. The solver declines whatever is not clearly regular, so that its answers
+/// need no further judgement.
+///
+/// Constant after building; may be shared by threads.
+class TreeSolver
+{
+public:
+  /// None where the system is no RigidBodySystem.
+  static std::shared_ptr<const TreeSolver> make(const ConstraintSet & constraints);
+
+  std::unique_ptr<TreeSolverData> make_data() const;
+
+  /// φ, φ̇ and b of all rows at the last System::update_kinematics; A only of rows that are not
+  /// between frames. Statuses: those of Constraint::evaluate. Real-time safe: yes.
+  [[nodiscard]] Status evaluate(
+    const SystemData & system_data, ConstraintScratch & scratch, Rows & rows,
+    TreeSolverData & data) const noexcept CD_NONBLOCKING;
+
+  /// Accelerations and forces. False, with `solution` untouched, where the rows or the inertia are
+  /// not clearly regular or contradict each other: then another form must judge.
+  /// Real-time safe: yes.
+  [[nodiscard]] bool solve(
+    const TreeProblem & problem, ConstraintScratch & scratch, TreeSolverData & data,
+    Solution & solution) const noexcept CD_NONBLOCKING;
+
+private:
+  explicit TreeSolver(const ConstraintSet & constraints, const KinematicTree & tree);
+
+  /// Where row `position` passes joint `body`, or is eliminated on it.
+  struct Place
+  {
+    int position;   // of the row in the order of elimination
+    int target;     // place of the same row at the parent; −1: the world
+    int dense_row;  // of the set, where the row has entries of A instead of forces; −1: none
+  };
+  /// A row below the pivot, and its place on the body where the pivot is eliminated (−1: world).
+  struct Below
+  {
+    int position;
+    int place;
+  };
+  struct FrameTerms
+  {
+    int constraint;
+    const FrameConstraint * frames;
+    int body_a;
+    int body_b;
+    std::vector<int> places_a;  // of each row; −1 where the body is the world
+    std::vector<int> places_b;
+  };
+
+  void order_rows(const std::vector<int> & top, const std::vector<std::vector<int>> & paths);
+  void find_places(const std::vector<int> & top, const std::vector<std::vector<int>> & paths);
+
+  void begin(const TreeProblem & problem, TreeSolverData & data) const noexcept;
+  void load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept;
+  bool reduce_simple(
+    std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
+    TreeSolverData & data) const noexcept;
+  bool reduce_joint(
+    std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
+    TreeSolverData & data) const noexcept;
+  bool eliminate(int first, int last, int body, TreeSolverData & data) const noexcept;
+  void substitute(int first, int last, int body, TreeSolverData & data) const noexcept;
+  void move(const TreeData & tree_data, TreeSolverData & data) const noexcept;
+  bool split(const TreeProblem & problem, TreeSolverData & data) const noexcept;
+  bool judge(
+    const TreeProblem & problem, TreeSolverData & data, double & inconsistency) const noexcept;
+  void forces(
+    const TreeProblem & problem, ConstraintScratch & scratch, TreeSolverData & data,
+    Solution & solution) const noexcept;
+
+  ConstraintSet set_;  // keeps system and constraints alive
+  const KinematicTree & tree_;
+  std::vector<FrameTerms> frame_terms_;
+  std::vector<int> dense_constraints_;
+  std::vector<int> row_at_;         // row of the set at a position
+  std::vector<int> constraint_at_;  // constraint at a position
+  std::vector<int> joint_of_body_;  // place in TreeSolverData::joints, −1: simple
+  int joint_count_ = 0;
+  std::vector<Place> places_;
+  std::vector<int> place_begin_;        // of each body, its last + 1 is the next one's first
+  std::vector<int> elimination_begin_;  // positions eliminated on a body; [0] is the world's
+  std::vector<int> elimination_end_;
+  std::vector<int> elimination_place_;  // of each position; −1: the world
+  std::vector<std::vector<Below>> below_;
+  int place_count_ = 0;
+};
+
+}  // namespace constrained_dynamics
