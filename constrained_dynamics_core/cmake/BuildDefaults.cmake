@@ -2,6 +2,7 @@
 
 option(BUILD_SHARED_LIBS "Build the core as a shared library" ON)
 option(CD_BUILD_EXAMPLES "Build the examples" ON)
+option(CD_BUILD_BENCH "Build the benchmark against the peers (needs setup/setup.sh --bench)" OFF)
 option(CD_CCACHE "Compile through ccache where it is found" ON)
 option(CD_PRECOMPILED_HEADERS "Parse Eigen (and GoogleMock) once instead of in every source" ON)
 if(DEFINED ENV{CI})
