@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 
 #include "constrained_dynamics/rigid_body_system.hpp"
@@ -80,14 +79,16 @@ std::vector<int> few_neighbours_first(std::vector<std::set<int>> neighbours)
   return order;
 }
 
-/// Cholesky of the leading block of a small matrix, in its lower triangle.
-bool factor_small(Eigen::Matrix<double, 6, 6> & D, int size) noexcept
+/// Cholesky of the leading block of a small matrix, in its lower triangle. False where it is not
+/// positive definite to rounding.
+template <typename Matrix>
+bool factor_small(Matrix & D, Eigen::Index size) noexcept
 {
-  for (int j = 0; j < size; ++j)
+  for (Eigen::Index j = 0; j < size; ++j)
   {
     const double before = D(j, j);
     double pivot = before;
-    for (int k = 0; k < j; ++k)
+    for (Eigen::Index k = 0; k < j; ++k)
     {
       pivot -= D(j, k) * D(j, k);
     }
@@ -96,37 +97,46 @@ bool factor_small(Eigen::Matrix<double, 6, 6> & D, int size) noexcept
       return false;
     }
     D(j, j) = std::sqrt(pivot);
-    for (int i = j + 1; i < size; ++i)
+    const double inverse = 1.0 / D(j, j);
+    for (Eigen::Index i = j + 1; i < size; ++i)
     {
       double sum = D(i, j);
-      for (int k = 0; k < j; ++k)
+      for (Eigen::Index k = 0; k < j; ++k)
       {
         sum -= D(i, k) * D(j, k);
       }
-      D(i, j) = sum / D(j, j);
+      D(i, j) = sum * inverse;
     }
   }
   return true;
 }
 
-template <typename Vector>
-void solve_small(const Eigen::Matrix<double, 6, 6> & D, int size, Vector && x) noexcept
+/// x ← G⁻¹ x with the root G of factor_small.
+template <typename Matrix, typename Vector>
+void divide_small(const Matrix & G, Eigen::Index size, Vector & x) noexcept
 {
-  for (int i = 0; i < size; ++i)
+  for (Eigen::Index i = 0; i < size; ++i)
   {
-    for (int k = 0; k < i; ++k)
+    for (Eigen::Index k = 0; k < i; ++k)
     {
-      x(i) -= D(i, k) * x(k);
+      x(i) -= G(i, k) * x(k);
     }
-    x(i) /= D(i, i);
+    x(i) /= G(i, i);
   }
-  for (int i = size - 1; i >= 0; --i)
+}
+
+/// x ← (G Gᵀ)⁻¹ x.
+template <typename Matrix, typename Vector>
+void solve_small(const Matrix & G, Eigen::Index size, Vector & x) noexcept
+{
+  divide_small(G, size, x);
+  for (Eigen::Index i = size - 1; i >= 0; --i)
   {
-    for (int k = i + 1; k < size; ++k)
+    for (Eigen::Index k = i + 1; k < size; ++k)
     {
-      x(i) -= D(k, i) * x(k);
+      x(i) -= G(k, i) * x(k);
     }
-    x(i) /= D(i, i);
+    x(i) /= G(i, i);
   }
 }
 
@@ -290,20 +300,19 @@ void TreeSolver::find_places(
   const int row_count = static_cast<int>(row_at_.size());
   const auto is_dense = [&](int c) { return contains(dense_constraints_, c); };
   std::map<std::pair<int, int>, int> place_of;  // (body, position)
+  std::vector<std::vector<int>> passing(idx(body_count));
   for (int body = 0; body < body_count; ++body)
   {
-    place_begin_.push_back(static_cast<int>(places_.size()));
     for (int k = 0; k < row_count; ++k)
     {
       if (contains(paths[idx(constraint_at_[idx(k)])], body))
       {
-        place_of[{body, k}] = static_cast<int>(places_.size());
-        places_.push_back({k, -1, is_dense(constraint_at_[idx(k)]) ? row_at_[idx(k)] : -1});
+        place_of[{body, k}] = passing_count_++;
+        passing[idx(body)].push_back(k);
       }
     }
   }
-  place_begin_.push_back(static_cast<int>(places_.size()));
-  place_count_ = static_cast<int>(places_.size());
+  place_count_ = passing_count_;
   for (int k = 0; k < row_count; ++k)
   {
     const int above = top[idx(constraint_at_[idx(k)])];
@@ -316,11 +325,31 @@ void TreeSolver::find_places(
   const auto find = [&](int body, int k) { return body < 0 ? -1 : place_of.at({body, k}); };
   for (int body = 0; body < body_count; ++body)
   {
-    for (int p = place_begin_[idx(body)]; p < place_begin_[idx(body + 1)]; ++p)
+    run_begin_.push_back(static_cast<int>(runs_.size()));
+    for (const int k : passing[idx(body)])
     {
-      places_[idx(p)].target = find(tree_.bodies[idx(body)].parent, places_[idx(p)].position);
+      const bool dense = is_dense(constraint_at_[idx(k)]);
+      const Run next{
+        find(body, k), 1, k, find(tree_.bodies[idx(body)].parent, k), dense ? row_at_[idx(k)] : -1};
+      const bool joins =
+        static_cast<int>(runs_.size()) > run_begin_.back() &&
+        runs_.back().position + runs_.back().count == k &&
+        (next.target < 0 ? runs_.back().target < 0
+                         : runs_.back().target + runs_.back().count == next.target) &&
+        (dense ? runs_.back().dense_row >= 0 &&
+                   runs_.back().dense_row + runs_.back().count == next.dense_row
+               : runs_.back().dense_row < 0);
+      if (joins)
+      {
+        ++runs_.back().count;
+      }
+      else
+      {
+        runs_.push_back(next);
+      }
     }
   }
+  run_begin_.push_back(static_cast<int>(runs_.size()));
   std::vector<int> position_of(row_at_.size());
   for (int k = 0; k < row_count; ++k)
   {
@@ -338,14 +367,11 @@ void TreeSolver::find_places(
 
   // Rows that share a joint; their places on the body of elimination are filled in below.
   std::vector<std::set<int>> pattern(row_at_.size());
-  for (int body = 0; body < body_count; ++body)
+  for (const std::vector<int> & rows : passing)
   {
-    for (int p = place_begin_[idx(body)]; p < place_begin_[idx(body + 1)]; ++p)
+    for (auto k = rows.begin(); k != rows.end(); ++k)
     {
-      for (int r = p + 1; r < place_begin_[idx(body + 1)]; ++r)
-      {
-        pattern[idx(places_[idx(p)].position)].insert(places_[idx(r)].position);
-      }
+      pattern[idx(*k)].insert(std::next(k), rows.end());
     }
   }
   below_.resize(row_at_.size());
@@ -370,9 +396,9 @@ std::unique_ptr<TreeSolverData> TreeSolver::make_data() const
   data->bodies.resize(tree_.bodies.size());
   data->joints.resize(idx(joint_count_));
   data->forces.resize(frame_terms_.size());
-  data->carry.setZero(6, place_count_);
-  data->effect.setZero(6, static_cast<Eigen::Index>(places_.size()));
-  data->share.setZero(6, static_cast<Eigen::Index>(places_.size()));
+  data->carry.setZero(place_count_, 6);
+  data->effect.setZero(passing_count_, 6);
+  data->share.setZero(passing_count_, 6);
   data->factor.setZero(m, m);
   data->diagonal.setZero(m);
   data->inverse_pivot.setZero(m);
@@ -498,13 +524,48 @@ void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) c
       const Eigen::Vector3d r = forces.point - tree_data.motions[idx(body)].position;
       for (std::size_t k = 0; k < places.size(); ++k)
       {
-        auto K = data.carry.col(places[k]);
+        auto K = data.carry.row(places[k]);
         K.head<3>() += sign * forces.force[k];
         K.tail<3>() += sign * (forces.torque[k] + r.cross(forces.force[k]));
       }
     };
     add(terms.body_a, terms.places_a, 1.0);
     add(terms.body_b, terms.places_b, -1.0);
+  }
+}
+
+void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept
+{
+  // L_kj += s_kᵀ D⁻¹ s_j, lower triangle.
+  const Eigen::Index stride = data.factor.rows();
+  for (int later = run_begin_[body]; later < run_begin_[body + 1]; ++later)
+  {
+    const Run & a = runs_[idx(later)];
+    for (int earlier = run_begin_[body]; earlier <= later; ++earlier)
+    {
+      const Run & b = runs_[idx(earlier)];
+      for (int j = 0; j < b.count; ++j)
+      {
+        double * out = data.factor.data() + a.position + stride * (b.position + j);
+        const int first = earlier == later ? j : 0;
+        for (int k = 0; k < speeds; ++k)
+        {
+          const double effect = data.effect(b.place + j, k);
+          const double * share = &data.share(a.place, k);
+          for (int i = first; i < a.count; ++i)
+          {
+            out[i] += effect * share[i];
+          }
+        }
+      }
+    }
+    for (int k = 0; k < speeds; ++k)
+    {
+      data.diagonal.segment(a.position, a.count) +=
+        data.effect.col(k)
+          .segment(a.place, a.count)
+          .cwiseProduct(data.share.col(k).segment(a.place, a.count));
+    }
   }
 }
 
@@ -545,35 +606,47 @@ bool TreeSolver::reduce_simple(
   b.inverse_D = inverse;
   b.joint_force = u;
 
-  const int first = place_begin_[i];
-  const int last = place_begin_[i + 1];
   const Eigen::Vector3d & r = tree_data.motions[i].arm;
-  for (int p = first; p < last; ++p)
+  const Eigen::Index stride = data.carry.rows();
+  for (int run = run_begin_[i]; run < run_begin_[i + 1]; ++run)
   {
-    const Place & place = places_[idx(p)];
-    const auto K = data.carry.col(p);
-    double s = turns ? z.dot(K.tail<3>()) : z.dot(K.head<3>());
-    if (place.dense_row >= 0)
+    const Run & rows = runs_[idx(run)];
+    const double * K = data.carry.data() + rows.place;
+    const double * along = turns ? K + 3 * stride : K;  // what the joint feels
+    double * effect = &data.effect(rows.place, 0);
+    double * share = &data.share(rows.place, 0);
+    double * left = data.left.data() + rows.position;
+    for (int k = 0; k < rows.count; ++k)
     {
-      s += problem.rows.jacobian(place.dense_row, body.u);
+      effect[k] = z(0) * along[k] + z(1) * along[k + stride] + z(2) * along[k + 2 * stride];
     }
-    const double share = s * inverse;
-    data.effect(0, p) = s;
-    data.share(0, p) = share;
-    data.left(place.position) -= s * free;
-    if (place.target >= 0)
+    for (int k = 0; rows.dense_row >= 0 && k < rows.count; ++k)
     {
-      const Eigen::Vector3d f = K.head<3>() - share * b.U_f;
-      auto up = data.carry.col(place.target);
-      up.head<3>() += f;
-      up.tail<3>() += K.tail<3>() - share * b.U_n + r.cross(f);
+      effect[k] += problem.rows.jacobian(rows.dense_row + k, body.u);
     }
-    for (int q = first; q <= p; ++q)
+    for (int k = 0; k < rows.count; ++k)
     {
-      data.factor(place.position, places_[idx(q)].position) += share * data.effect(0, q);
+      share[k] = effect[k] * inverse;
+      left[k] -= effect[k] * free;
     }
-    data.diagonal(place.position) += s * share;
+    if (rows.target >= 0)
+    {
+      double * up = data.carry.data() + rows.target;
+      for (int k = 0; k < rows.count; ++k)
+      {
+        const double f0 = K[k] - share[k] * b.U_f(0);
+        const double f1 = K[k + stride] - share[k] * b.U_f(1);
+        const double f2 = K[k + 2 * stride] - share[k] * b.U_f(2);
+        up[k] += f0;
+        up[k + stride] += f1;
+        up[k + 2 * stride] += f2;
+        up[k + 3 * stride] += K[k + 3 * stride] - share[k] * b.U_n(0) + r(1) * f2 - r(2) * f1;
+        up[k + 4 * stride] += K[k + 4 * stride] - share[k] * b.U_n(1) + r(2) * f0 - r(0) * f2;
+        up[k + 5 * stride] += K[k + 5 * stride] - share[k] * b.U_n(2) + r(0) * f1 - r(1) * f0;
+      }
+    }
   }
+  couple(i, 1, data);
   if (body.parent >= 0)
   {
     const Eigen::Vector3d V_f = inverse * b.U_f;
@@ -626,59 +699,43 @@ bool TreeSolver::reduce_joint(
   {
     return false;
   }
-  Eigen::Matrix<double, 6, 1> wanted = joint.free;
+  const Eigen::Matrix<double, 6, 1> wanted = joint.free;
   solve_small(joint.D, nu, joint.free);
 
-  const int first = place_begin_[i];
-  const int last = place_begin_[i + 1];
   const Eigen::Vector3d & r = tree_data.motions[i].arm;
-  for (int p = first; p < last; ++p)
+  for (int run = run_begin_[i]; run < run_begin_[i + 1]; ++run)
   {
-    const Place & place = places_[idx(p)];
-    auto K = data.carry.col(p);
-    auto s = data.effect.col(p);
-    auto share = data.share.col(p);
-    for (int k = 0; k < nu; ++k)
+    const Run & rows = runs_[idx(run)];
+    for (int row = 0; row < rows.count; ++row)
     {
-      s(k) = joint.S.col(k).dot(K);
-      if (place.dense_row >= 0)
+      const Eigen::Matrix<double, 6, 1> K = data.carry.row(rows.place + row).transpose();
+      Eigen::Matrix<double, 6, 1> share;
+      for (int k = 0; k < nu; ++k)
       {
-        s(k) += problem.rows.jacobian(place.dense_row, body.u + k);
+        share(k) = joint.S.col(k).dot(K);
+        if (rows.dense_row >= 0)
+        {
+          share(k) += problem.rows.jacobian(rows.dense_row + row, body.u + k);
+        }
+        data.effect(rows.place + row, k) = share(k);
       }
-      share(k) = s(k);
-    }
-    solve_small(joint.D, nu, share);
-    double free = 0.0;
-    for (int k = 0; k < nu; ++k)
-    {
-      free += share(k) * wanted(k);
-    }
-    data.left(place.position) -= free;
-    if (place.target >= 0)
-    {
+      solve_small(joint.D, nu, share);
       Eigen::Matrix<double, 6, 1> up = K;
       for (int k = 0; k < nu; ++k)
       {
+        data.share(rows.place + row, k) = share(k);
+        data.left(rows.position + row) -= share(k) * wanted(k);
         up -= share(k) * joint.U.col(k);
       }
-      const Eigen::Vector3d f = up.head<3>();
-      data.carry.col(place.target).head<3>() += f;
-      data.carry.col(place.target).tail<3>() += up.tail<3>() + r.cross(f);
-    }
-    for (int q = first; q <= p; ++q)
-    {
-      double sum = 0.0;
-      for (int k = 0; k < nu; ++k)
+      if (rows.target >= 0)
       {
-        sum += share(k) * data.effect(k, q);
-      }
-      data.factor(place.position, places_[idx(q)].position) += sum;
-      if (q == p)
-      {
-        data.diagonal(place.position) += sum;
+        const Eigen::Vector3d f = up.head<3>();
+        up.tail<3>() += r.cross(f);
+        data.carry.row(rows.target + row) += up.transpose();
       }
     }
   }
+  couple(i, nu, data);
   if (body.parent >= 0)
   {
     for (int k = 0; k < nu; ++k)
@@ -742,7 +799,7 @@ bool TreeSolver::eliminate(int first, int last, int body, TreeSolverData & data)
       data.left(at) -= share * left;
       if (below[j].place >= 0)
       {
-        data.carry.col(below[j].place) -= share * data.carry.col(elimination_place_[idx(k)]);
+        data.carry.row(below[j].place) -= share * data.carry.row(elimination_place_[idx(k)]);
       }
       for (std::size_t i = 0; i <= j; ++i)
       {
@@ -753,7 +810,7 @@ bool TreeSolver::eliminate(int first, int last, int body, TreeSolverData & data)
     {
       // (E18)
       TreeSolverData::Body & b = data.bodies[idx(body)];
-      const auto K = data.carry.col(elimination_place_[idx(k)]);
+      const auto K = data.carry.row(elimination_place_[idx(k)]);
       const Eigen::Vector3d K_f = K.head<3>();
       const Eigen::Vector3d K_n = K.tail<3>();
       const Eigen::Vector3d V_f = inverse * K_f;
@@ -776,7 +833,7 @@ void TreeSolver::substitute(int first, int last, int body, TreeSolverData & data
     if (body >= 0)
     {
       const TreeSolverData::Body & b = data.bodies[idx(body)];
-      const auto K = data.carry.col(elimination_place_[idx(k)]);
+      const auto K = data.carry.row(elimination_place_[idx(k)]);
       value -= K.head<3>().dot(b.linear) + K.tail<3>().dot(b.angular);
     }
     value *= data.inverse_pivot(k);
@@ -804,25 +861,34 @@ void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const n
       const TreeSolverData::Body & p = data.bodies[idx(body.parent)];
       b.angular = p.angular;
       b.linear = p.linear + p.angular.cross(m.arm);
+      b.angular_reach = p.angular_reach;
+      b.linear_reach = p.linear_reach + p.angular_reach * m.arm.lpNorm<1>();
     }
     else
     {
       b.angular.setZero();
       b.linear.setZero();
+      b.angular_reach = 0.0;
+      b.linear_reach = 0.0;
     }
-    const int first = place_begin_[i];
-    const int last = place_begin_[i + 1];
+    const int first = run_begin_[i];
+    const int last = run_begin_[i + 1];
     if (body.nu == 1)
     {
       double force = b.joint_force - b.U_f.dot(b.linear) - b.U_n.dot(b.angular);
-      for (int p = first; p < last; ++p)
+      for (int run = first; run < last; ++run)
       {
-        force += data.effect(0, p) * data.multipliers(places_[idx(p)].position);
+        const Run & rows = runs_[idx(run)];
+        for (int k = 0; k < rows.count; ++k)
+        {
+          force += data.effect(rows.place + k, 0) * data.multipliers(rows.position + k);
+        }
       }
       const double acceleration = force * b.inverse_D;
       data.acceleration(body.u) = acceleration;
-      (body.kind == JointKind::kRevolute ? b.angular : b.linear) +=
-        acceleration * m.rotation.col(2);
+      const bool turns = body.kind == JointKind::kRevolute;
+      (turns ? b.angular : b.linear) += acceleration * m.rotation.col(2);
+      (turns ? b.angular_reach : b.linear_reach) += std::abs(acceleration);
     }
     else
     {
@@ -836,13 +902,18 @@ void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const n
       for (int k = 0; k < body.nu; ++k)
       {
         double acceleration = joint.free(k) + x(k);
-        for (int p = first; p < last; ++p)
+        for (int run = first; run < last; ++run)
         {
-          acceleration += data.share(k, p) * data.multipliers(places_[idx(p)].position);
+          const Run & rows = runs_[idx(run)];
+          acceleration += data.share.col(k)
+                            .segment(rows.place, rows.count)
+                            .dot(data.multipliers.segment(rows.position, rows.count));
         }
         data.acceleration(body.u + k) = acceleration;
         b.linear += acceleration * joint.S.col(k).head<3>();
         b.angular += acceleration * joint.S.col(k).tail<3>();
+        b.linear_reach += std::abs(acceleration);
+        b.angular_reach += std::abs(acceleration);
       }
     }
     substitute(elimination_begin_[i + 1], elimination_end_[i + 1], static_cast<int>(i), data);
@@ -875,12 +946,9 @@ bool TreeSolver::split(const TreeProblem & problem, TreeSolverData & data) const
       Z(j, c) = sum;
     }
   }
-  auto gram = data.gram.topLeftCorner(d, d);
-  auto gram_scaled = data.gram_scaled.topLeftCorner(d, d);
-  auto y = data.gram_right.head(d);
-  gram.setZero();
-  gram_scaled.setZero();
-  y.setZero();
+  data.gram_right.head(d).setZero();
+  data.gram.topLeftCorner(d, d).setZero();
+  data.gram_scaled.topLeftCorner(d, d).setZero();
   for (Eigen::Index k = 0; k < m; ++k)
   {
     const Eigen::Index row = row_at_[static_cast<std::size_t>(k)];
@@ -893,22 +961,24 @@ bool TreeSolver::split(const TreeProblem & problem, TreeSolverData & data) const
       {
         continue;
       }
-      y(j) += weight * z * data.multipliers(k);
+      data.gram_right(j) += weight * z * data.multipliers(k);
       for (Eigen::Index i = j; i < d; ++i)
       {
-        gram(i, j) += weight * z * Z(k, i);
-        gram_scaled(i, j) += size * z * Z(k, i);
+        const double product = z * Z(k, i);
+        data.gram(i, j) += weight * product;
+        data.gram_scaled(i, j) += size * product;
       }
     }
   }
-  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(gram);
-  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky_scaled(gram_scaled);
-  if (cholesky.info() != Eigen::Success || cholesky_scaled.info() != Eigen::Success)
+  if (!factor_small(data.gram, d) || !factor_small(data.gram_scaled, d))
   {
     return false;
   }
-  cholesky.solveInPlace(y);
-  data.multipliers.noalias() -= Z.lazyProduct(y);
+  solve_small(data.gram, d, data.gram_right);
+  for (Eigen::Index j = 0; j < d; ++j)
+  {
+    data.multipliers -= data.gram_right(j) * Z.col(j);
+  }
   return true;
 }
 
@@ -934,29 +1004,31 @@ bool TreeSolver::judge(
       continue;
     }
     const FrameRowForces & forces = data.forces[i];
-    Eigen::Vector3d linear[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
-    Eigen::Vector3d angular[2] = {Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};
-    for (const int side : {0, 1})
+    Eigen::Vector3d linear = Eigen::Vector3d::Zero();
+    Eigen::Vector3d angular = Eigen::Vector3d::Zero();
+    double linear_reach = 0.0;
+    double angular_reach = 0.0;
+    const auto side = [&](int body, double sign)
     {
-      const int body = side == 0 ? terms.body_a : terms.body_b;
       if (body >= 0)
       {
         const TreeSolverData::Body & b = data.bodies[idx(body)];
         const Eigen::Vector3d r = forces.point - tree_data.motions[idx(body)].position;
-        linear[side] = b.linear + b.angular.cross(r);
-        angular[side] = b.angular;
+        linear += sign * (b.linear + b.angular.cross(r));
+        angular += sign * b.angular;
+        linear_reach += b.linear_reach + b.angular_reach * r.lpNorm<1>();
+        angular_reach += b.angular_reach;
       }
-    }
-    const double reach_linear = linear[0].norm() + linear[1].norm();
-    const double reach_angular = angular[0].norm() + angular[1].norm();
-    const Eigen::Vector3d a = linear[0] - linear[1];
-    const Eigen::Vector3d alpha = angular[0] - angular[1];
+    };
+    side(terms.body_a, 1.0);
+    side(terms.body_b, -1.0);
     const Eigen::Index first = set_.row_offset(terms.constraint);
     for (std::size_t k = 0; k < terms.places_a.size(); ++k)
     {
       add(
-        first + static_cast<Eigen::Index>(k), forces.force[k].dot(a) + forces.torque[k].dot(alpha),
-        forces.force[k].norm() * reach_linear + forces.torque[k].norm() * reach_angular);
+        first + static_cast<Eigen::Index>(k),
+        forces.force[k].dot(linear) + forces.torque[k].dot(angular),
+        forces.force[k].lpNorm<1>() * linear_reach + forces.torque[k].lpNorm<1>() * angular_reach);
     }
   }
   for (const int c : dense_constraints_)
@@ -1128,10 +1200,13 @@ bool TreeSolver::solve(
     if (data.dropped_count > 0)
     {
       const Eigen::Index d = data.dropped_count;
-      auto x = data.gram_right.head(d);
-      x = data.null_space.row(at).head(d).transpose() / problem.row_scale(row);
-      data.gram_scaled.topLeftCorner(d, d).triangularView<Eigen::Lower>().solveInPlace(x);
-      redundancy = x.norm();
+      const double size = 1.0 / problem.row_scale(row);
+      for (Eigen::Index j = 0; j < d; ++j)
+      {
+        data.gram_right(j) = size * data.null_space(at, j);
+      }
+      divide_small(data.gram_scaled, d, data.gram_right);
+      redundancy = data.gram_right.head(d).norm();
     }
     solution.redundancy(row) = redundancy;
   }

@@ -40,6 +40,9 @@ struct TreeSolverData
     double inverse_D = 0.0;
     double joint_force = 0.0;
     Eigen::Vector3d linear, angular;
+    // What the joints up to here add to these at most: the size that rounding is relative to.
+    double linear_reach = 0.0;
+    double angular_reach = 0.0;
   };
   /// The same of a joint with several degrees of freedom: S, U = I S, the Cholesky root of
   /// D = Sᵀ U and D⁻¹ (τ − Sᵀ p).
@@ -52,9 +55,9 @@ struct TreeSolverData
   std::vector<Body> bodies;
   std::vector<Joint> joints;  // of several degrees of freedom
   std::vector<FrameRowForces> forces;
-  Eigen::Matrix<double, 6, Eigen::Dynamic> carry;   // K, a column a place
-  Eigen::Matrix<double, 6, Eigen::Dynamic> effect;  // s, a column a place
-  Eigen::Matrix<double, 6, Eigen::Dynamic> share;   // D⁻¹ s, a column a place
+  Eigen::Matrix<double, Eigen::Dynamic, 6> carry;   // Kᵀ, a row a place
+  Eigen::Matrix<double, Eigen::Dynamic, 6> effect;  // sᵀ, a row a place
+  Eigen::Matrix<double, Eigen::Dynamic, 6> share;   // (D⁻¹ s)ᵀ, a row a place
   Eigen::MatrixXd factor;                           // L, lower triangle
   Eigen::VectorXd diagonal;                         // of L before elimination
   Eigen::VectorXd inverse_pivot;                    // 0 for rows that are out
@@ -116,12 +119,15 @@ public:
 private:
   explicit TreeSolver(const ConstraintSet & constraints, const KinematicTree & tree);
 
-  /// Where row `position` passes joint `body`, or is eliminated on it.
-  struct Place
+  /// Rows that pass a joint one beside the other: places, positions in the order of elimination,
+  /// and places at the parent are consecutive.
+  struct Run
   {
-    int position;   // of the row in the order of elimination
-    int target;     // place of the same row at the parent; −1: the world
-    int dense_row;  // of the set, where the row has entries of A instead of forces; −1: none
+    int place;
+    int count;
+    int position;
+    int target;     // at the parent; −1: the world
+    int dense_row;  // of the set, where rows have entries of A instead of forces; −1: none
   };
   /// A row below the pivot, and its place on the body where the pivot is eliminated (−1: world).
   struct Below
@@ -144,6 +150,7 @@ private:
 
   void begin(const TreeProblem & problem, TreeSolverData & data) const noexcept;
   void load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept;
+  void couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept;
   bool reduce_simple(
     std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
     TreeSolverData & data) const noexcept;
@@ -168,13 +175,14 @@ private:
   std::vector<int> constraint_at_;  // constraint at a position
   std::vector<int> joint_of_body_;  // place in TreeSolverData::joints, −1: simple
   int joint_count_ = 0;
-  std::vector<Place> places_;
-  std::vector<int> place_begin_;        // of each body, its last + 1 is the next one's first
+  std::vector<Run> runs_;
+  std::vector<int> run_begin_;          // of each body; its end is the next one's begin
   std::vector<int> elimination_begin_;  // positions eliminated on a body; [0] is the world's
   std::vector<int> elimination_end_;
   std::vector<int> elimination_place_;  // of each position; −1: the world
   std::vector<std::vector<Below>> below_;
-  int place_count_ = 0;
+  int passing_count_ = 0;  // places on joints
+  int place_count_ = 0;    // and where rows are eliminated
 };
 
 }  // namespace constrained_dynamics
