@@ -189,6 +189,7 @@ Dynamics::Dynamics(
       multiplier_weight_(row) = 1.0 / options_.characteristic_length;
     }
   }
+  multiplier_compliance_ = multiplier_weight_.cwiseAbs2().cwiseInverse();
   const Stabilisation & stabilisation = options_.stabilisation;
   check_gain_size("velocity_gain (Γ1)", stabilisation.velocity_gain, position_rows_.size());
   check_gain_size("position_gain (Γ2)", stabilisation.position_gain, position_rows_.size());

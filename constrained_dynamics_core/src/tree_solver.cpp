@@ -79,8 +79,8 @@ std::vector<int> few_neighbours_first(std::vector<std::set<int>> neighbours)
   return order;
 }
 
-/// Cholesky of the leading block of a small matrix, in its lower triangle. False where it is not
-/// positive definite to rounding.
+/// Cholesky of the leading block of a small matrix, in its lower triangle, the diagonal inverted.
+/// False where it is not positive definite to rounding.
 template <typename Matrix>
 bool factor_small(Matrix & D, Eigen::Index size) noexcept
 {
@@ -96,8 +96,8 @@ bool factor_small(Matrix & D, Eigen::Index size) noexcept
     {
       return false;
     }
-    D(j, j) = std::sqrt(pivot);
-    const double inverse = 1.0 / D(j, j);
+    const double inverse = 1.0 / std::sqrt(pivot);
+    D(j, j) = inverse;
     for (Eigen::Index i = j + 1; i < size; ++i)
     {
       double sum = D(i, j);
@@ -121,7 +121,7 @@ void divide_small(const Matrix & G, Eigen::Index size, Vector & x) noexcept
     {
       x(i) -= G(i, k) * x(k);
     }
-    x(i) /= G(i, i);
+    x(i) *= G(i, i);
   }
 }
 
@@ -136,7 +136,7 @@ void solve_small(const Matrix & G, Eigen::Index size, Vector & x) noexcept
     {
       x(i) -= G(k, i) * x(k);
     }
-    x(i) /= G(i, i);
+    x(i) *= G(i, i);
   }
 }
 
@@ -210,7 +210,18 @@ TreeSolver::TreeSolver(const ConstraintSet & constraints, const KinematicTree & 
     {
       const int a = tree_.frames[idx(frames->frame_a())].body;
       const int b = tree_.frames[idx(frames->frame_b())].body;
-      frame_terms_.push_back({c, frames, a, b, {}, {}});
+      std::vector<int> twins;
+      for (std::size_t i = 0; i < frame_terms_.size(); ++i)
+      {
+        const FrameTerms & other = frame_terms_[i];
+        if (
+          other.body_a == a && other.body_b == b &&
+          set_[other.constraint].row_count() == set_[c].row_count())
+        {
+          twins.push_back(static_cast<int>(i));
+        }
+      }
+      frame_terms_.push_back({c, frames, a, b, {}, {}, twins});
       above = common_ancestor(tree_, a, b);
       ends = {a, b};
     }
@@ -330,15 +341,10 @@ void TreeSolver::find_places(
     {
       const bool dense = is_dense(constraint_at_[idx(k)]);
       const Run next{
-        find(body, k), 1, k, find(tree_.bodies[idx(body)].parent, k), dense ? row_at_[idx(k)] : -1};
-      const bool joins =
-        static_cast<int>(runs_.size()) > run_begin_.back() &&
-        runs_.back().position + runs_.back().count == k &&
-        (next.target < 0 ? runs_.back().target < 0
-                         : runs_.back().target + runs_.back().count == next.target) &&
-        (dense ? runs_.back().dense_row >= 0 &&
-                   runs_.back().dense_row + runs_.back().count == next.dense_row
-               : runs_.back().dense_row < 0);
+        constraint_at_[idx(k)],      find(body, k), 1, k, find(tree_.bodies[idx(body)].parent, k),
+        dense ? row_at_[idx(k)] : -1};
+      const bool joins = static_cast<int>(runs_.size()) > run_begin_.back() &&
+                         runs_.back().constraint == next.constraint;
       if (joins)
       {
         ++runs_.back().count;
@@ -350,16 +356,16 @@ void TreeSolver::find_places(
     }
   }
   run_begin_.push_back(static_cast<int>(runs_.size()));
-  std::vector<int> position_of(row_at_.size());
+  position_of_.resize(row_at_.size());
   for (int k = 0; k < row_count; ++k)
   {
-    position_of[idx(row_at_[idx(k)])] = k;
+    position_of_[idx(row_at_[idx(k)])] = k;
   }
   for (FrameTerms & terms : frame_terms_)
   {
     for (int i = 0; i < set_[terms.constraint].row_count(); ++i)
     {
-      const int k = position_of[idx(set_.row_offset(terms.constraint) + i)];
+      const int k = position_of_[idx(set_.row_offset(terms.constraint) + i)];
       terms.places_a.push_back(find(terms.body_a, k));
       terms.places_b.push_back(find(terms.body_b, k));
     }
@@ -396,6 +402,9 @@ std::unique_ptr<TreeSolverData> TreeSolver::make_data() const
   data->bodies.resize(tree_.bodies.size());
   data->joints.resize(idx(joint_count_));
   data->forces.resize(frame_terms_.size());
+  data->part.assign(idx(set_.size()), 0);
+  data->compliance.setOnes(m);
+  data->strength.setOnes(m);
   data->carry.setZero(place_count_, 6);
   data->effect.setZero(passing_count_, 6);
   data->share.setZero(passing_count_, 6);
@@ -492,6 +501,79 @@ void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const
   }
 }
 
+void TreeSolver::find_copies(const TreeProblem & problem, TreeSolverData & data) const noexcept
+{
+  for (int c = 0; c < set_.size(); ++c)
+  {
+    data.part[idx(c)] = problem.active[idx(c)] ? c : -1;
+  }
+  data.has_copies = false;
+  for (std::size_t i = 0; i < frame_terms_.size(); ++i)
+  {
+    const FrameTerms & terms = frame_terms_[i];
+    int & part = data.part[idx(terms.constraint)];
+    for (std::size_t t = 0; t < terms.twins.size() && part == terms.constraint; ++t)
+    {
+      const FrameTerms & other = frame_terms_[idx(terms.twins[t])];
+      const FrameRowForces & a = data.forces[i];
+      const FrameRowForces & b = data.forces[idx(terms.twins[t])];
+      bool same = data.part[idx(other.constraint)] == other.constraint && a.point == b.point;
+      for (std::size_t k = 0; same && k < terms.places_a.size(); ++k)
+      {
+        same = a.force[k] == b.force[k] && a.torque[k] == b.torque[k];
+      }
+      if (same)
+      {
+        part = other.constraint;
+        data.has_copies = true;
+      }
+    }
+  }
+  // Copies that share a force by the least weighted norm act as one row with 1/weight² = Σ
+  // 1/weight²; likewise for sizes.
+  for (std::size_t k = 0; k < row_at_.size(); ++k)
+  {
+    const Eigen::Index row = row_at_[k];
+    const double scale = problem.row_scale(row);
+    data.compliance(static_cast<Eigen::Index>(k)) = problem.multiplier_compliance(row);
+    data.strength(static_cast<Eigen::Index>(k)) = scale * scale;
+  }
+  for (int c = 0; data.has_copies && c < set_.size(); ++c)
+  {
+    const int part = data.part[idx(c)];
+    for (int i = 0; part >= 0 && part != c && i < set_[c].row_count(); ++i)
+    {
+      const Eigen::Index own = position_of_[idx(set_.row_offset(c) + i)];
+      const Eigen::Index first = position_of_[idx(set_.row_offset(part) + i)];
+      data.compliance(first) += data.compliance(own);
+      data.strength(first) += data.strength(own);
+    }
+  }
+}
+
+void TreeSolver::share_among_copies(
+  const TreeProblem & problem, Solution & solution, TreeSolverData & data) const noexcept
+{
+  // λ_i ∝ 1/weight_i², and what of row i others can replace follows from what they can replace of
+  // all copies together.
+  for (int c = set_.size() - 1; c >= 0; --c)  // copies come after the one they copy
+  {
+    const int part = data.part[idx(c)];
+    for (int i = 0; part >= 0 && i < set_[c].row_count(); ++i)
+    {
+      const Eigen::Index row = set_.row_offset(c) + i;
+      const Eigen::Index from = set_.row_offset(part) + i;
+      const Eigen::Index first = position_of_[idx(static_cast<int>(from))];
+      const double scale = problem.row_scale(row);
+      const double together = solution.redundancy(from) * solution.redundancy(from);
+      const double lone = scale * scale * (1.0 - together) / data.strength(first);
+      solution.multipliers(row) =
+        solution.multipliers(from) * problem.multiplier_compliance(row) / data.compliance(first);
+      solution.redundancy(row) = std::sqrt(std::max(0.0, 1.0 - lone));
+    }
+  }
+}
+
 void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept
 {
   const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
@@ -504,8 +586,9 @@ void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) c
     data.left(at) = problem.bias(row);
     data.diagonal(at) = 0.0;
     data.factor(at, at) = 0.0;
-    // Rows that are switched off stay out.
-    data.inverse_pivot(at) = problem.active[idx(constraint_at_[k])] ? 1.0 : 0.0;
+    // Rows that are switched off, and copies, stay out.
+    const int c = constraint_at_[k];
+    data.inverse_pivot(at) = data.part[idx(c)] == c ? 1.0 : 0.0;
     for (const Below & b : below_[k])
     {
       data.factor(b.position, at) = 0.0;
@@ -514,6 +597,10 @@ void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) c
   for (std::size_t i = 0; i < frame_terms_.size(); ++i)
   {
     const FrameTerms & terms = frame_terms_[i];
+    if (data.part[idx(terms.constraint)] != terms.constraint)
+    {
+      continue;
+    }
     const FrameRowForces & forces = data.forces[i];
     const auto add = [&](int body, const std::vector<int> & places, double sign)
     {
@@ -541,9 +628,17 @@ void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) con
   for (int later = run_begin_[body]; later < run_begin_[body + 1]; ++later)
   {
     const Run & a = runs_[idx(later)];
+    if (data.part[idx(a.constraint)] != a.constraint)
+    {
+      continue;
+    }
     for (int earlier = run_begin_[body]; earlier <= later; ++earlier)
     {
       const Run & b = runs_[idx(earlier)];
+      if (data.part[idx(b.constraint)] != b.constraint)
+      {
+        continue;
+      }
       for (int j = 0; j < b.count; ++j)
       {
         double * out = data.factor.data() + a.position + stride * (b.position + j);
@@ -552,6 +647,7 @@ void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) con
         {
           const double effect = data.effect(b.place + j, k);
           const double * share = &data.share(a.place, k);
+#pragma GCC ivdep
           for (int i = first; i < a.count; ++i)
           {
             out[i] += effect * share[i];
@@ -611,11 +707,16 @@ bool TreeSolver::reduce_simple(
   for (int run = run_begin_[i]; run < run_begin_[i + 1]; ++run)
   {
     const Run & rows = runs_[idx(run)];
+    if (data.part[idx(rows.constraint)] != rows.constraint)
+    {
+      continue;
+    }
     const double * K = data.carry.data() + rows.place;
     const double * along = turns ? K + 3 * stride : K;  // what the joint feels
     double * effect = &data.effect(rows.place, 0);
     double * share = &data.share(rows.place, 0);
     double * left = data.left.data() + rows.position;
+#pragma GCC ivdep
     for (int k = 0; k < rows.count; ++k)
     {
       effect[k] = z(0) * along[k] + z(1) * along[k + stride] + z(2) * along[k + 2 * stride];
@@ -624,6 +725,7 @@ bool TreeSolver::reduce_simple(
     {
       effect[k] += problem.rows.jacobian(rows.dense_row + k, body.u);
     }
+#pragma GCC ivdep
     for (int k = 0; k < rows.count; ++k)
     {
       share[k] = effect[k] * inverse;
@@ -632,6 +734,7 @@ bool TreeSolver::reduce_simple(
     if (rows.target >= 0)
     {
       double * up = data.carry.data() + rows.target;
+#pragma GCC ivdep
       for (int k = 0; k < rows.count; ++k)
       {
         const double f0 = K[k] - share[k] * b.U_f(0);
@@ -706,6 +809,10 @@ bool TreeSolver::reduce_joint(
   for (int run = run_begin_[i]; run < run_begin_[i + 1]; ++run)
   {
     const Run & rows = runs_[idx(run)];
+    if (data.part[idx(rows.constraint)] != rows.constraint)
+    {
+      continue;
+    }
     for (int row = 0; row < rows.count; ++row)
     {
       const Eigen::Matrix<double, 6, 1> K = data.carry.row(rows.place + row).transpose();
@@ -750,7 +857,7 @@ bool TreeSolver::reduce_joint(
       {
         Y.col(k) -= joint.D(k, j) * Y.col(j);
       }
-      Y.col(k) /= joint.D(k, k);
+      Y.col(k) *= joint.D(k, k);
       inertia.noalias() -= Y.col(k).lazyProduct(Y.col(k).transpose());
     }
     hand_over(
@@ -920,7 +1027,7 @@ void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const n
   }
 }
 
-bool TreeSolver::split(const TreeProblem & problem, TreeSolverData & data) const noexcept
+bool TreeSolver::split(TreeSolverData & data) const noexcept
 {
   // A dropped row is a combination of those before it: A ᵀ z = 0 with z = 1 there, and the others
   // from the factor. Of all λ + Z y the one with the least ‖W λ‖ is taken.
@@ -951,9 +1058,8 @@ bool TreeSolver::split(const TreeProblem & problem, TreeSolverData & data) const
   data.gram_scaled.topLeftCorner(d, d).setZero();
   for (Eigen::Index k = 0; k < m; ++k)
   {
-    const Eigen::Index row = row_at_[static_cast<std::size_t>(k)];
-    const double weight = problem.multiplier_weight(row) * problem.multiplier_weight(row);
-    const double size = 1.0 / (problem.row_scale(row) * problem.row_scale(row));
+    const double weight = 1.0 / data.compliance(k);
+    const double size = 1.0 / data.strength(k);
     for (Eigen::Index j = 0; j < d; ++j)
     {
       const double z = Z(k, j);
@@ -1154,11 +1260,14 @@ bool TreeSolver::solve(
 {
   const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
   begin(problem, data);
+  find_copies(problem, data);
   load_rows(problem, data);
   int active = 0;
-  for (std::size_t k = 0; k < row_at_.size(); ++k)
+  int copied = 0;
+  for (const int c : constraint_at_)
   {
-    active += problem.active[idx(constraint_at_[k])] ? 1 : 0;
+    active += data.part[idx(c)] >= 0 ? 1 : 0;
+    copied += data.part[idx(c)] >= 0 && data.part[idx(c)] != c ? 1 : 0;
   }
   for (std::size_t i = tree_.bodies.size(); i-- > 0;)
   {
@@ -1175,14 +1284,14 @@ bool TreeSolver::solve(
   }
   if (
     !eliminate(elimination_begin_[0], elimination_end_[0], -1, data) ||
-    active - data.dropped_count != problem.nominal_rank)
+    active - copied - data.dropped_count != problem.nominal_rank)
   {
     return false;
   }
   move(tree_data, data);
   double inconsistency = 0.0;
   if (
-    !judge(problem, data, inconsistency) || (data.dropped_count > 0 && !split(problem, data)) ||
+    !judge(problem, data, inconsistency) || (data.dropped_count > 0 && !split(data)) ||
     !is_moderate(data.acceleration) || !is_moderate(data.multipliers))
   {
     return false;
@@ -1200,7 +1309,7 @@ bool TreeSolver::solve(
     if (data.dropped_count > 0)
     {
       const Eigen::Index d = data.dropped_count;
-      const double size = 1.0 / problem.row_scale(row);
+      const double size = 1.0 / std::sqrt(data.strength(at));
       for (Eigen::Index j = 0; j < d; ++j)
       {
         data.gram_right(j) = size * data.null_space(at, j);
@@ -1211,7 +1320,11 @@ bool TreeSolver::solve(
     solution.redundancy(row) = redundancy;
   }
   solution.active_row_count = active;
-  solution.rank = active - data.dropped_count;
+  if (data.has_copies)
+  {
+    share_among_copies(problem, solution, data);
+  }
+  solution.rank = problem.nominal_rank;
   solution.condition = std::sqrt(worst);
   solution.inconsistency = inconsistency;
   forces(problem, scratch, data, solution);

@@ -23,7 +23,7 @@ struct TreeProblem
   const Eigen::VectorXd & bias;  ///< b with stabilisation
   const std::vector<bool> & active;
   const Eigen::VectorXd & row_scale;
-  const Eigen::VectorXd & multiplier_weight;
+  const Eigen::VectorXd & multiplier_compliance;  ///< 1/weight² of the split over redundant rows
   int nominal_rank;
 };
 
@@ -55,6 +55,10 @@ struct TreeSolverData
   std::vector<Body> bodies;
   std::vector<Joint> joints;  // of several degrees of freedom
   std::vector<FrameRowForces> forces;
+  std::vector<int> part;  // of each constraint: itself, the one it copies, or −1: switched off
+  bool has_copies = false;
+  Eigen::VectorXd compliance;                       // Σ 1/weight² over a row and its copies
+  Eigen::VectorXd strength;                         // Σ scale², likewise
   Eigen::Matrix<double, Eigen::Dynamic, 6> carry;   // Kᵀ, a row a place
   Eigen::Matrix<double, Eigen::Dynamic, 6> effect;  // sᵀ, a row a place
   Eigen::Matrix<double, Eigen::Dynamic, 6> share;   // (D⁻¹ s)ᵀ, a row a place
@@ -91,8 +95,8 @@ struct TreeSolverData
 /// by a sparse LDLᵀ whose pattern is found once. From the root to the tips u̇ and λ follow.
 ///
 /// Rows that are redundant have pivot 0 and are left out; forces are then split by the least
-/// weighted norm. The solver declines whatever is not clearly regular, so that its answers
-/// need no further judgement.
+/// weighted norm. A constraint that is given again is found before and costs next to nothing. The
+/// solver declines whatever is not clearly regular, so that its answers need no further judgement.
 ///
 /// Constant after building; may be shared by threads.
 class TreeSolver
@@ -119,10 +123,11 @@ public:
 private:
   explicit TreeSolver(const ConstraintSet & constraints, const KinematicTree & tree);
 
-  /// Rows that pass a joint one beside the other: places, positions in the order of elimination,
+  /// The rows of a constraint that passes a joint: places, positions in the order of elimination,
   /// and places at the parent are consecutive.
   struct Run
   {
+    int constraint;
     int place;
     int count;
     int position;
@@ -143,12 +148,16 @@ private:
     int body_b;
     std::vector<int> places_a;  // of each row; −1 where the body is the world
     std::vector<int> places_b;
+    std::vector<int> twins;  // earlier ones between the same bodies with as many rows
   };
 
   void order_rows(const std::vector<int> & top, const std::vector<std::vector<int>> & paths);
   void find_places(const std::vector<int> & top, const std::vector<std::vector<int>> & paths);
 
   void begin(const TreeProblem & problem, TreeSolverData & data) const noexcept;
+  void find_copies(const TreeProblem & problem, TreeSolverData & data) const noexcept;
+  void share_among_copies(
+    const TreeProblem & problem, Solution & solution, TreeSolverData & data) const noexcept;
   void load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept;
   void couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept;
   bool reduce_simple(
@@ -160,7 +169,7 @@ private:
   bool eliminate(int first, int last, int body, TreeSolverData & data) const noexcept;
   void substitute(int first, int last, int body, TreeSolverData & data) const noexcept;
   void move(const TreeData & tree_data, TreeSolverData & data) const noexcept;
-  bool split(const TreeProblem & problem, TreeSolverData & data) const noexcept;
+  bool split(TreeSolverData & data) const noexcept;
   bool judge(
     const TreeProblem & problem, TreeSolverData & data, double & inconsistency) const noexcept;
   void forces(
@@ -172,6 +181,7 @@ private:
   std::vector<FrameTerms> frame_terms_;
   std::vector<int> dense_constraints_;
   std::vector<int> row_at_;         // row of the set at a position
+  std::vector<int> position_of_;    // and the other way round
   std::vector<int> constraint_at_;  // constraint at a position
   std::vector<int> joint_of_body_;  // place in TreeSolverData::joints, −1: simple
   int joint_count_ = 0;

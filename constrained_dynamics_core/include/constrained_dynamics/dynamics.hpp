@@ -264,6 +264,7 @@ private:
   std::vector<int> position_rows_;
   std::vector<int> velocity_rows_;
   Eigen::VectorXd multiplier_weight_;
+  Eigen::VectorXd multiplier_compliance_;  // 1/weight²
 };
 
 }  // namespace constrained_dynamics

@@ -79,6 +79,16 @@ void FrameConstraint::relative_motion(
   out.time = data.terms.time;
   const Eigen::Matrix3d R_BW = b.rotation.transpose();
   const Eigen::Vector3d d = a.position - b.position;
+  out.position.noalias() = R_BW * d;
+  out.rotation.noalias() = R_BW * a.rotation;
+  if (b_is_fixed_)
+  {
+    out.velocity.noalias() = R_BW * a.velocity;
+    out.angular_velocity.noalias() = R_BW * a.angular_velocity;
+    out.acceleration_bias.noalias() = R_BW * a.acceleration_bias;
+    out.angular_acceleration_bias.noalias() = R_BW * a.angular_acceleration_bias;
+    return;
+  }
   const Eigen::Vector3d carried = b.angular_velocity.cross(d);
   const Eigen::Vector3d v_W = a.velocity - b.velocity - carried;
   const Eigen::Vector3d acceleration_W =
@@ -87,8 +97,6 @@ void FrameConstraint::relative_motion(
   const Eigen::Vector3d angular_acceleration_W = a.angular_acceleration_bias -
                                                  b.angular_acceleration_bias -
                                                  b.angular_velocity.cross(a.angular_velocity);
-  out.position.noalias() = R_BW * d;
-  out.rotation.noalias() = R_BW * a.rotation;
   out.velocity.noalias() = R_BW * v_W;
   out.angular_velocity.noalias() = R_BW * (a.angular_velocity - b.angular_velocity);
   out.acceleration_bias.noalias() = R_BW * acceleration_W;
