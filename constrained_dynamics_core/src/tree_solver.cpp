@@ -901,6 +901,10 @@ bool TreeSolver::eliminate(int first, int last, int body, TreeSolverData & data)
       const int at = below[j].position;
       const double value = data.factor(at, k);
       data.column(static_cast<Eigen::Index>(j)) = value;
+      if (value == 0.0)
+      {
+        continue;  // rows that are out, and directions that do not meet
+      }
       const double share = value * inverse;
       data.factor(at, k) = share;
       data.left(at) -= share * left;
@@ -986,6 +990,10 @@ void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const n
       for (int run = first; run < last; ++run)
       {
         const Run & rows = runs_[idx(run)];
+        if (data.part[idx(rows.constraint)] != rows.constraint)
+        {
+          continue;
+        }
         for (int k = 0; k < rows.count; ++k)
         {
           force += data.effect(rows.place + k, 0) * data.multipliers(rows.position + k);
@@ -1012,6 +1020,10 @@ void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const n
         for (int run = first; run < last; ++run)
         {
           const Run & rows = runs_[idx(run)];
+          if (data.part[idx(rows.constraint)] != rows.constraint)
+          {
+            continue;
+          }
           acceleration += data.share.col(k)
                             .segment(rows.place, rows.count)
                             .dot(data.multipliers.segment(rows.position, rows.count));
