@@ -147,36 +147,50 @@ bool is_moderate(const Eigen::VectorXd & x) noexcept
   return x.size() == 0 || x.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <= kLargest;
 }
 
+/// A matrix that is known to be symmetric.
+Symmetric3 symmetric(const Eigen::Matrix3d & A) noexcept
+{
+  return {A(0, 0), A(1, 1), A(2, 2), A(1, 0), A(2, 0), A(2, 1)};
+}
+
+/// R A Rᵀ.
+Symmetric3 turned(const Eigen::Matrix3d & R, const Eigen::Matrix3d & A) noexcept
+{
+  const Eigen::Matrix3d B = R.lazyProduct(A);
+  const auto element = [&](int i, int j)
+  { return B(i, 0) * R(j, 0) + B(i, 1) * R(j, 1) + B(i, 2) * R(j, 2); };
+  return {element(0, 0), element(1, 1), element(2, 2), element(1, 0), element(2, 0), element(2, 1)};
+}
+
 /// Adds inertia and force of a child, given about the child's origin, to its parent; `r` leads from
 /// the parent's origin to the child's.
-void hand_over(
-  const Eigen::Matrix3d & M, const Eigen::Matrix3d & H, const Eigen::Matrix3d & J,
-  const Eigen::Vector3d & f, const Eigen::Vector3d & n, const Eigen::Vector3d & r,
-  TreeSolverData::Body & parent) noexcept
+inline void hand_over(
+  const Symmetric3 & M, const Eigen::Matrix3d & H, const Symmetric3 & J, const Eigen::Vector3d & f,
+  const Eigen::Vector3d & n, const Eigen::Vector3d & r, TreeSolverData::Body & parent) noexcept
 {
-  // H' = H − M [r]×,  J' = J − Hᵀ [r]× + [r]× H'.
-  Eigen::Matrix3d H_moved;
-  for (int i = 0; i < 3; ++i)
-  {
-    const Eigen::Vector3d m = M.col(i);  // symmetric: row i
-    H_moved(i, 0) = H(i, 0) - (m(1) * r(2) - m(2) * r(1));
-    H_moved(i, 1) = H(i, 1) - (m(2) * r(0) - m(0) * r(2));
-    H_moved(i, 2) = H(i, 2) - (m(0) * r(1) - m(1) * r(0));
-  }
-  for (int i = 0; i < 3; ++i)
-  {
-    const Eigen::Vector3d h = H.col(i);
-    const Eigen::Vector3d g = H_moved.col(i);
-    parent.J(i, 0) -= h(1) * r(2) - h(2) * r(1);
-    parent.J(i, 1) -= h(2) * r(0) - h(0) * r(2);
-    parent.J(i, 2) -= h(0) * r(1) - h(1) * r(0);
-    parent.J(0, i) += r(1) * g(2) - r(2) * g(1);
-    parent.J(1, i) += r(2) * g(0) - r(0) * g(2);
-    parent.J(2, i) += r(0) * g(1) - r(1) * g(0);
-  }
-  parent.J += J;
-  parent.M += M;
-  parent.H += H_moved;
+  // G = H − M [r]×,  J ← J − Hᵀ [r]× + [r]× G.
+  const double x = r(0);
+  const double y = r(1);
+  const double z = r(2);
+  Eigen::Matrix3d G;
+  G(0, 0) = H(0, 0) - (M.yx * z - M.zx * y);
+  G(0, 1) = H(0, 1) - (M.zx * x - M.xx * z);
+  G(0, 2) = H(0, 2) - (M.xx * y - M.yx * x);
+  G(1, 0) = H(1, 0) - (M.yy * z - M.zy * y);
+  G(1, 1) = H(1, 1) - (M.zy * x - M.yx * z);
+  G(1, 2) = H(1, 2) - (M.yx * y - M.yy * x);
+  G(2, 0) = H(2, 0) - (M.zy * z - M.zz * y);
+  G(2, 1) = H(2, 1) - (M.zz * x - M.zx * z);
+  G(2, 2) = H(2, 2) - (M.zx * y - M.zy * x);
+  parent.J.add(J);
+  parent.J.xx += y * (H(2, 0) + G(2, 0)) - z * (H(1, 0) + G(1, 0));
+  parent.J.yy += z * (H(0, 1) + G(0, 1)) - x * (H(2, 1) + G(2, 1));
+  parent.J.zz += x * (H(1, 2) + G(1, 2)) - y * (H(0, 2) + G(0, 2));
+  parent.J.yx += y * H(2, 1) - z * H(1, 1) + z * G(0, 0) - x * G(2, 0);
+  parent.J.zx += y * H(2, 2) - z * H(1, 2) + x * G(1, 0) - y * G(0, 0);
+  parent.J.zy += z * H(0, 2) - x * H(2, 2) + x * G(1, 1) - y * G(0, 1);
+  parent.M.add(M);
+  parent.H += G;
   parent.f += f;
   parent.n += n + r.cross(f);
 }
@@ -472,19 +486,16 @@ void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const
     const TreeBody & body = tree_.bodies[i];
     const BodyMotion & m = tree_data.motions[i];
     TreeSolverData::Body & b = data.bodies[i];
-    const Eigen::Matrix3d turned = m.rotation.lazyProduct(body.inertia);
-    b.J.noalias() = turned.lazyProduct(m.rotation.transpose());
+    b.J = turned(m.rotation, body.inertia);
     const Eigen::Vector3d c = m.rotation.lazyProduct(body.moment);
-    b.M.setZero();
-    b.M.diagonal().setConstant(body.mass);
+    b.M = {body.mass, body.mass, body.mass, 0.0, 0.0, 0.0};
     b.H << 0.0, c(2), -c(1), -c(2), 0.0, c(0), c(1), -c(0), 0.0;
     const Eigen::Vector3d & w = m.angular_velocity;
     const Eigen::Vector3d a = m.acceleration_bias - tree_.gravity;
     const Eigen::Vector3d & alpha = m.angular_acceleration_bias;
-    const Eigen::Vector3d momentum = b.J.lazyProduct(w);
+    const Eigen::Vector3d momentum = b.J * w;
     b.f = body.mass * a + alpha.cross(c) + w.cross(w.cross(c));
-    b.n = b.J.lazyProduct(alpha);
-    b.n += w.cross(momentum) + c.cross(a);
+    b.n = b.J * alpha + w.cross(momentum) + c.cross(a);
   }
   for (const TreeWrench & wrench : tree_data.wrenches)
   {
@@ -647,7 +658,6 @@ void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) con
         {
           const double effect = data.effect(b.place + j, k);
           const double * share = &data.share(a.place, k);
-#pragma GCC ivdep
           for (int i = first; i < a.count; ++i)
           {
             out[i] += effect * share[i];
@@ -680,14 +690,14 @@ bool TreeSolver::reduce_simple(
   if (turns)
   {
     b.U_f.noalias() = b.H.lazyProduct(z);
-    b.U_n.noalias() = b.J.lazyProduct(z);
+    b.U_n = b.J * z;
     D = z.dot(b.U_n) + tree_.armature(body.u);
     scale = b.J.trace();
     u -= z.dot(b.n);
   }
   else
   {
-    b.U_f.noalias() = b.M.lazyProduct(z);
+    b.U_f = b.M * z;
     b.U_n.noalias() = b.H.transpose().lazyProduct(z);
     D = z.dot(b.U_f) + tree_.armature(body.u);
     scale = b.M.trace();
@@ -716,37 +726,43 @@ bool TreeSolver::reduce_simple(
     double * effect = &data.effect(rows.place, 0);
     double * share = &data.share(rows.place, 0);
     double * left = data.left.data() + rows.position;
-#pragma GCC ivdep
-    for (int k = 0; k < rows.count; ++k)
+    double * up = data.carry.data() + rows.target;
+    const auto pass = [&](int k)
     {
-      effect[k] = z(0) * along[k] + z(1) * along[k + stride] + z(2) * along[k + 2 * stride];
-    }
-    for (int k = 0; rows.dense_row >= 0 && k < rows.count; ++k)
-    {
-      effect[k] += problem.rows.jacobian(rows.dense_row + k, body.u);
-    }
-#pragma GCC ivdep
-    for (int k = 0; k < rows.count; ++k)
-    {
-      share[k] = effect[k] * inverse;
-      left[k] -= effect[k] * free;
-    }
-    if (rows.target >= 0)
-    {
-      double * up = data.carry.data() + rows.target;
-#pragma GCC ivdep
-      for (int k = 0; k < rows.count; ++k)
+      double s = z(0) * along[k] + z(1) * along[k + stride] + z(2) * along[k + 2 * stride];
+      if (rows.dense_row >= 0)
       {
-        const double f0 = K[k] - share[k] * b.U_f(0);
-        const double f1 = K[k + stride] - share[k] * b.U_f(1);
-        const double f2 = K[k + 2 * stride] - share[k] * b.U_f(2);
-        up[k] += f0;
-        up[k + stride] += f1;
-        up[k + 2 * stride] += f2;
-        up[k + 3 * stride] += K[k + 3 * stride] - share[k] * b.U_n(0) + r(1) * f2 - r(2) * f1;
-        up[k + 4 * stride] += K[k + 4 * stride] - share[k] * b.U_n(1) + r(2) * f0 - r(0) * f2;
-        up[k + 5 * stride] += K[k + 5 * stride] - share[k] * b.U_n(2) + r(0) * f1 - r(1) * f0;
+        s += problem.rows.jacobian(rows.dense_row + k, body.u);
       }
+      effect[k] = s;
+      share[k] = s * inverse;
+      left[k] -= s * free;
+    };
+    const auto hand_up = [&](int k)
+    {
+      const double f0 = K[k] - share[k] * b.U_f(0);
+      const double f1 = K[k + stride] - share[k] * b.U_f(1);
+      const double f2 = K[k + 2 * stride] - share[k] * b.U_f(2);
+      up[k] += f0;
+      up[k + stride] += f1;
+      up[k + 2 * stride] += f2;
+      up[k + 3 * stride] += K[k + 3 * stride] - share[k] * b.U_n(0) + r(1) * f2 - r(2) * f1;
+      up[k + 4 * stride] += K[k + 4 * stride] - share[k] * b.U_n(1) + r(2) * f0 - r(0) * f2;
+      up[k + 5 * stride] += K[k + 5 * stride] - share[k] * b.U_n(2) + r(0) * f1 - r(1) * f0;
+    };
+    for (int k = 0; k < rows.count; ++k)
+    {
+      pass(k);
+    }
+    if (rows.target < 0)
+    {
+      continue;
+    }
+    // Places of a row here and at the parent are different memory.
+#pragma GCC ivdep
+    for (int k = 0; k < rows.count; ++k)
+    {
+      hand_up(k);
     }
   }
   couple(i, 1, data);
@@ -754,9 +770,11 @@ bool TreeSolver::reduce_simple(
   {
     const Eigen::Vector3d V_f = inverse * b.U_f;
     const Eigen::Vector3d V_n = inverse * b.U_n;
-    const Eigen::Matrix3d M = b.M - b.U_f.lazyProduct(V_f.transpose());
+    Symmetric3 M = b.M;
+    Symmetric3 J = b.J;
+    M.add_square(b.U_f, -V_f);
+    J.add_square(b.U_n, -V_n);
     const Eigen::Matrix3d H = b.H - b.U_f.lazyProduct(V_n.transpose());
-    const Eigen::Matrix3d J = b.J - b.U_n.lazyProduct(V_n.transpose());
     hand_over(M, H, J, b.f + free * b.U_f, b.n + free * b.U_n, r, data.bodies[idx(body.parent)]);
   }
   return true;
@@ -788,7 +806,7 @@ bool TreeSolver::reduce_joint(
     joint.S.bottomRightCorner<3, 3>() = R;
   }
   Eigen::Matrix<double, 6, 6> inertia;
-  inertia << b.M, b.H, b.H.transpose(), b.J;
+  inertia << b.M.full(), b.H, b.H.transpose(), b.J.full();
   Eigen::Matrix<double, 6, 1> force;
   force << b.f, b.n;
   joint.U.noalias() = inertia.lazyProduct(joint.S);
@@ -861,8 +879,8 @@ bool TreeSolver::reduce_joint(
       inertia.noalias() -= Y.col(k).lazyProduct(Y.col(k).transpose());
     }
     hand_over(
-      inertia.topLeftCorner<3, 3>(), inertia.topRightCorner<3, 3>(),
-      inertia.bottomRightCorner<3, 3>(), force.head<3>(), force.tail<3>(), r,
+      symmetric(inertia.topLeftCorner<3, 3>()), inertia.topRightCorner<3, 3>(),
+      symmetric(inertia.bottomRightCorner<3, 3>()), force.head<3>(), force.tail<3>(), r,
       data.bodies[idx(body.parent)]);
   }
   return true;
@@ -926,9 +944,9 @@ bool TreeSolver::eliminate(int first, int last, int body, TreeSolverData & data)
       const Eigen::Vector3d K_n = K.tail<3>();
       const Eigen::Vector3d V_f = inverse * K_f;
       const Eigen::Vector3d V_n = inverse * K_n;
-      b.M.noalias() += K_f.lazyProduct(V_f.transpose());
+      b.M.add_square(K_f, V_f);
       b.H.noalias() += K_f.lazyProduct(V_n.transpose());
-      b.J.noalias() += K_n.lazyProduct(V_n.transpose());
+      b.J.add_square(K_n, V_n);
       b.f -= left * V_f;
       b.n -= left * V_n;
     }

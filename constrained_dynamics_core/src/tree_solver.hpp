@@ -27,6 +27,45 @@ struct TreeProblem
   int nominal_rank;
 };
 
+/// A symmetric matrix of size 3 by its six elements xx yy zz yx zx zy.
+struct Symmetric3
+{
+  double xx, yy, zz, yx, zx, zy;
+
+  Eigen::Vector3d operator*(const Eigen::Vector3d & v) const noexcept
+  {
+    return {
+      xx * v(0) + yx * v(1) + zx * v(2), yx * v(0) + yy * v(1) + zy * v(2),
+      zx * v(0) + zy * v(1) + zz * v(2)};
+  }
+  /// Adds u wᵀ, where w is a multiple of u.
+  void add_square(const Eigen::Vector3d & u, const Eigen::Vector3d & w) noexcept
+  {
+    xx += u(0) * w(0);
+    yy += u(1) * w(1);
+    zz += u(2) * w(2);
+    yx += u(1) * w(0);
+    zx += u(2) * w(0);
+    zy += u(2) * w(1);
+  }
+  void add(const Symmetric3 & other) noexcept
+  {
+    xx += other.xx;
+    yy += other.yy;
+    zz += other.zz;
+    yx += other.yx;
+    zx += other.zx;
+    zy += other.zy;
+  }
+  double trace() const noexcept { return xx + yy + zz; }
+  Eigen::Matrix3d full() const noexcept
+  {
+    Eigen::Matrix3d matrix;
+    matrix << xx, yx, zx, yx, yy, zy, zx, zy, zz;
+    return matrix;
+  }
+};
+
 /// Scratch of one thread.
 struct TreeSolverData
 {
@@ -34,7 +73,8 @@ struct TreeSolverData
   /// joint leaves of them, and its acceleration (linear, angular) by u̇ alone.
   struct Body
   {
-    Eigen::Matrix3d M, H, J;
+    Symmetric3 M, J;
+    Eigen::Matrix3d H;
     Eigen::Vector3d f, n;
     Eigen::Vector3d U_f, U_n;
     double inverse_D = 0.0;
