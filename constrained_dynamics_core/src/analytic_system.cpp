@@ -288,7 +288,7 @@ Status FunctionSystem::do_update_kinematics(SystemData & base) const noexcept CD
   {
     return Status::kUserFunctionFailed;
   }
-  return terms.kinematic_matrix.allFinite() ? Status::kOk : Status::kNonFiniteResult;
+  return has_finite_kinematics(terms) ? Status::kOk : Status::kNonFiniteResult;
 }
 
 Status FunctionSystem::do_update_dynamics(SystemData & base) const noexcept CD_NONBLOCKING

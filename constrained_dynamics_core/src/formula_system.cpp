@@ -847,7 +847,7 @@ Status FormulaSystem::do_update_kinematics(SystemData & base) const noexcept CD_
     }
     terms.acceleration_bias = terms.kinematic_matrix.lazyProduct(data.row);
   }
-  return terms.kinematic_matrix.allFinite() ? Status::kOk : Status::kNonFiniteResult;
+  return has_finite_kinematics(terms) ? Status::kOk : Status::kNonFiniteResult;
 }
 
 /// rate_force = ∂T/∂q − d/dt ∂T/∂q̇ at u̇ = 0, that is along (q̇, q̈0, 1).

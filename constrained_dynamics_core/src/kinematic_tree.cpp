@@ -4,6 +4,8 @@
 
 #include <Eigen/Geometry>
 
+#include "clones.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -166,7 +168,7 @@ bool KinematicTree::update_joint(const TreeBody & body, TreeData & data) const n
   return true;
 }
 
-Status KinematicTree::update(TreeData & data) const noexcept CD_NONBLOCKING
+CD_CLONES Status KinematicTree::update(TreeData & data) const noexcept CD_NONBLOCKING
 {
   SystemTerms & terms = data.terms;
   double check = 0.0;
@@ -240,6 +242,9 @@ Status KinematicTree::update(TreeData & data) const noexcept CD_NONBLOCKING
       {
         return Status::kNonFiniteInput;
       }
+      const int nq = coordinates_of(body.kind);
+      check += 0.0 * (terms.rates.segment(body.q, nq).sum() +
+                      terms.acceleration_bias.segment(body.q, nq).sum());
       const Eigen::Matrix3d B = p.rotation * body.rotation;
       const Eigen::Vector3d w = p.angular_velocity;
       m.arm = p.rotation * body.position + B * m.position;

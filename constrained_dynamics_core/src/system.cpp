@@ -64,14 +64,7 @@ Status System::update_kinematics(
   terms.time = time;
   terms.coordinates = q;
   terms.speeds = u;
-  const Status status = do_update_kinematics(data);
-  if (status != Status::kOk)
-  {
-    return status;
-  }
-  const bool finite = terms.kinematic_drift.allFinite() && terms.rates.allFinite() &&
-                      terms.acceleration_bias.allFinite();
-  return finite ? Status::kOk : Status::kNonFiniteResult;
+  return do_update_kinematics(data);
 }
 
 Status System::update_dynamics(SystemData & data) const noexcept CD_NONBLOCKING

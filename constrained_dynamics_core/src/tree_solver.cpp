@@ -8,6 +8,7 @@
 
 #include <Eigen/Geometry>
 
+#include "clones.hpp"
 #include "constrained_dynamics/rigid_body_system.hpp"
 
 namespace constrained_dynamics
@@ -144,7 +145,12 @@ void solve_small(const Matrix & G, Eigen::Index size, Vector & x) noexcept
 bool is_moderate(const Eigen::VectorXd & x) noexcept
 {
   constexpr double kLargest = 1e100;
-  return x.size() == 0 || x.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <= kLargest;
+  double sum = 0.0;
+  for (Eigen::Index i = 0; i < x.size(); ++i)
+  {
+    sum += std::abs(x(i));
+  }
+  return sum <= kLargest;
 }
 
 /// A matrix that is known to be symmetric.
@@ -636,6 +642,7 @@ void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) con
 {
   // L_kj += s_kᵀ D⁻¹ s_j, lower triangle.
   const Eigen::Index stride = data.factor.rows();
+  const Eigen::Index next = data.effect.rows();
   for (int later = run_begin_[body]; later < run_begin_[body + 1]; ++later)
   {
     const Run & a = runs_[idx(later)];
@@ -650,27 +657,25 @@ void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) con
       {
         continue;
       }
-      for (int j = 0; j < b.count; ++j)
+      const double * effect = data.effect.data() + b.place;
+      const double * share = data.share.data() + a.place;
+      double * out = data.factor.data() + a.position + stride * b.position;
+      for (int j = 0; j < b.count; ++j, out += stride)
       {
-        double * out = data.factor.data() + a.position + stride * (b.position + j);
-        const int first = earlier == later ? j : 0;
-        for (int k = 0; k < speeds; ++k)
+        for (int i = earlier == later ? j : 0; i < a.count; ++i)
         {
-          const double effect = data.effect(b.place + j, k);
-          const double * share = &data.share(a.place, k);
-          for (int i = first; i < a.count; ++i)
+          double sum = effect[j] * share[i];
+          for (int k = 1; k < speeds; ++k)
           {
-            out[i] += effect * share[i];
+            sum += effect[j + k * next] * share[i + k * next];
+          }
+          out[i] += sum;
+          if (earlier == later && i == j)
+          {
+            data.diagonal(a.position + i) += sum;
           }
         }
       }
-    }
-    for (int k = 0; k < speeds; ++k)
-    {
-      data.diagonal.segment(a.position, a.count) +=
-        data.effect.col(k)
-          .segment(a.place, a.count)
-          .cwiseProduct(data.share.col(k).segment(a.place, a.count));
     }
   }
 }
@@ -1284,7 +1289,7 @@ void TreeSolver::forces(
   }
 }
 
-bool TreeSolver::solve(
+CD_CLONES bool TreeSolver::solve(
   const TreeProblem & problem, ConstraintScratch & scratch, TreeSolverData & data,
   Solution & solution) const noexcept CD_NONBLOCKING
 {

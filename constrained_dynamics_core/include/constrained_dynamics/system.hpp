@@ -29,6 +29,13 @@ struct SystemTerms
   Eigen::MatrixXd input_matrix;  ///< G (n × l)
 };
 
+/// Whether C, D, q̇ and the bias of q̈ are finite. Real-time safe: yes.
+inline bool has_finite_kinematics(const SystemTerms & terms) noexcept
+{
+  return terms.kinematic_matrix.allFinite() && terms.kinematic_drift.allFinite() &&
+         terms.rates.allFinite() && terms.acceleration_bias.allFinite();
+}
+
 /// Motion of a frame F in the world W; everything is expressed in W.
 struct FrameKinematics
 {
@@ -172,8 +179,8 @@ protected:
     std::vector<std::string> inputs, std::vector<std::string> frames = {});
 
   virtual std::unique_ptr<SystemData> do_make_data() const;
-  /// terms.time, .coordinates and .speeds are already set and finite; D, q̇ and the bias of q̈ are
-  /// checked afterwards, C is the system's own to check.
+  /// terms.time, .coordinates and .speeds are already set and finite. What is filled must be
+  /// finite, else kNonFiniteResult.
   virtual Status do_update_kinematics(SystemData & data) const noexcept CD_NONBLOCKING = 0;
   virtual Status do_update_dynamics(SystemData & data) const noexcept CD_NONBLOCKING = 0;
   virtual void do_normalise(VectorRef q) const noexcept CD_NONBLOCKING;

@@ -109,6 +109,11 @@ Status FrameConstraint::frame_rows(
 {
   relative_motion(data, b, motion);
   out.wrench_point = motion.position;
+  const Eigen::Vector3d zero = Eigen::Vector3d::Zero();
+  for (int i = 0; i < row_count(); ++i)
+  {
+    out.row[static_cast<std::size_t>(i)] = {0.0, 0.0, zero, zero, 0.0};
+  }
   const Status status = do_frame_rows(motion, scratch, out);
   if (status != Status::kOk)
   {

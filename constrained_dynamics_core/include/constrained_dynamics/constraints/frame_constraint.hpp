@@ -35,14 +35,15 @@ struct RelativeMotion
 /// angular · ∂ω/∂u with respect to the speeds.
 struct FrameRow
 {
-  double position = 0.0;                              ///< φ; 0 for velocity rows
-  double velocity = 0.0;                              ///< φ̇ or ψ
-  Eigen::Vector3d linear = Eigen::Vector3d::Zero();   ///< c_v, expressed in B
-  Eigen::Vector3d angular = Eigen::Vector3d::Zero();  ///< c_ω, expressed in B
-  double bias = 0.0;                                  ///< b = −(φ̈ or ψ̇ at u̇ = 0)
+  double position;          ///< φ; 0 for velocity rows
+  double velocity;          ///< φ̇ or ψ
+  Eigen::Vector3d linear;   ///< c_v, expressed in B
+  Eigen::Vector3d angular;  ///< c_ω, expressed in B
+  double bias;              ///< b = −(φ̈ or ψ̇ at u̇ = 0)
 };
 
-/// The rows of a FrameConstraint; the first row_count() elements of `row` are in use.
+/// The rows of a FrameConstraint; the first row_count() elements of `row` are in use and handed to
+/// do_frame_rows as zeros.
 struct FrameRows
 {
   static constexpr int kMaximum = 6;
