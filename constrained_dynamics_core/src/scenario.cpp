@@ -718,10 +718,9 @@ public:
       workspace.set_active(static_cast<int>(i), out.active[i]);
     }
     out.initial = InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
-    if (formulation && formulation->node().is_map() && options.assemble)
+    if (options.assemble)
     {
-      const RankReport report = out.dynamics->analyse(out.initial, workspace);
-      check_formulation(*formulation, *solver, report.degrees_of_freedom);
+      check_formulation(formulation, *out.dynamics, out.initial, workspace);
     }
   }
 

@@ -1,9 +1,11 @@
 #include "scenario_formulation.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "constrained_dynamics/formulations/coordinate_partition.hpp"
 #include "constrained_dynamics/formulations/projection.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 
@@ -86,22 +88,100 @@ std::shared_ptr<const Formulation> make_projection(
     scope.names.compile(formulas), static_cast<int>(rows.size())));
 }
 
-/// A formulation with options of its own; called where at least one of them is given.
+void check_projection(
+  const ScenarioReader & options, const Dynamics & dynamics, const State & initial,
+  Workspace & workspace)
+{
+  const ScenarioReader complement = options.at("complement");
+  const std::size_t rows = complement.items().size();
+  const int freedoms = dynamics.analyse(initial, workspace).degrees_of_freedom;
+  if (rows != static_cast<std::size_t>(freedoms))
+  {
+    complement.fail_here(
+      std::to_string(rows) + " rows; allowed: " + std::to_string(freedoms) +
+      ", one for each degree of freedom of the initial state");
+  }
+}
+
+std::shared_ptr<const Formulation> make_selected_partition(
+  const ScenarioReader & options, const FormulationScope & scope)
+{
+  const ScenarioReader independent = options.at("independent");
+  const std::vector<std::string> & names = scope.system.speed_names();
+  std::vector<int> speeds;
+  for (const ScenarioReader & item : independent.items())
+  {
+    const auto found = std::find(names.begin(), names.end(), item.name());
+    if (found == names.end())
+    {
+      item.fail("no such speed" + suggest(item.name(), names));
+    }
+    speeds.push_back(static_cast<int>(found - names.begin()));
+  }
+  try
+  {
+    return std::make_shared<const CoordinatePartition>(
+      CoordinatePartition::Mode::kSelected, speeds);
+  }
+  catch (const std::exception & error)
+  {
+    independent.fail_here(error.what());
+  }
+}
+
+void check_selected_partition(
+  const ScenarioReader & options, const Dynamics & dynamics, const State & initial,
+  Workspace & workspace)
+{
+  const ScenarioReader independent = options.at("independent");
+  const int freedoms = dynamics.analyse(initial, workspace).degrees_of_freedom;
+  if (independent.items().size() != static_cast<std::size_t>(freedoms))
+  {
+    independent.fail(
+      "allowed: as many speeds as degrees of freedom, which are " + std::to_string(freedoms));
+  }
+  const Eigen::VectorXd inputs = Eigen::VectorXd::Zero(dynamics.system().input_count());
+  const Status status = dynamics.solve(initial.time, initial.q, initial.u, inputs, workspace);
+  const FormulationData & data = workspace.formulation_data();
+  if (has_output(status) && CoordinatePartition::factorisation(data).repartition_count() > 0)
+  {
+    independent.fail_here(
+      "allowed: speeds that determine all others; at the initial state these do not");
+  }
+}
+
+/// A formulation with options of its own. `make` and `check` are called where one is given.
 struct Entry
 {
   const char * kind;
   std::vector<std::string> options;
   std::shared_ptr<const Formulation> (*make)(
     const ScenarioReader & options, const FormulationScope & scope);
+  void (*check)(
+    const ScenarioReader & options, const Dynamics & dynamics, const State & initial,
+    Workspace & workspace);
 };
 
-const std::vector<Entry> & formulations_with_options()
+/// The entry of a kind whose options are given; null where none is. Refuses other keys.
+const Entry * find_entry(const ScenarioReader & reader, const std::string & kind)
 {
   // The options of a formulation are one line here.
   static const std::vector<Entry> entries = {
-    {"projection", {"complement"}, make_projection},
+    {"projection", {"complement"}, make_projection, check_projection},
+    {"coordinate_partition_selected",
+     {"independent"},
+     make_selected_partition,
+     check_selected_partition},
   };
-  return entries;
+  std::vector<std::string> keys = {"kind"};
+  const auto found = std::find_if(
+    entries.begin(), entries.end(), [&](const Entry & entry) { return kind == entry.kind; });
+  if (found != entries.end())
+  {
+    keys.insert(keys.end(), found->options.begin(), found->options.end());
+  }
+  reader.allow_keys(keys);
+  return found != entries.end() && reader.entries().size() > 1 ? &*found : nullptr;
 }
 
 }  // namespace
@@ -118,38 +198,21 @@ std::shared_ptr<const Formulation> build_formulation(
     return make_formulation(reader->choice(formulation_names()));
   }
   const std::string kind = reader->at("kind").choice(formulation_names());
-  std::vector<std::string> keys = {"kind"};
-  for (const Entry & entry : formulations_with_options())
-  {
-    if (kind == entry.kind)
-    {
-      keys.insert(keys.end(), entry.options.begin(), entry.options.end());
-      reader->allow_keys(keys);
-      if (reader->entries().size() > 1)
-      {
-        return entry.make(*reader, scope);
-      }
-    }
-  }
-  reader->allow_keys(keys);
-  return make_formulation(kind);
+  const Entry * entry = find_entry(*reader, kind);
+  return entry != nullptr ? entry->make(*reader, scope) : make_formulation(kind);
 }
 
 void check_formulation(
-  const ScenarioReader & reader, const Formulation & formulation, int degrees_of_freedom)
+  const std::optional<ScenarioReader> & reader, const Dynamics & dynamics, const State & initial,
+  Workspace & workspace)
 {
-  const auto * projection = dynamic_cast<const Projection *>(&formulation);
-  if (projection == nullptr || projection->complement() == nullptr)
+  if (reader && reader->node().is_map())
   {
-    return;
-  }
-  const int rows = projection->complement()->row_count();
-  if (rows != degrees_of_freedom)
-  {
-    reader.at("complement")
-      .fail_here(
-        std::to_string(rows) + " rows; allowed: " + std::to_string(degrees_of_freedom) +
-        ", one for each degree of freedom of the initial state");
+    const Entry * entry = find_entry(*reader, reader->at("kind").string());
+    if (entry != nullptr)
+    {
+      entry->check(*reader, dynamics, initial, workspace);
+    }
   }
 }
 

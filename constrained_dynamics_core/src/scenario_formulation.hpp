@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "constrained_dynamics/dynamics.hpp"
 #include "constrained_dynamics/formulation.hpp"
 #include "constrained_dynamics/system.hpp"
 #include "scenario_reader.hpp"
@@ -23,9 +24,9 @@ struct FormulationScope
 std::shared_ptr<const Formulation> build_formulation(
   const std::optional<ScenarioReader> & reader, const FormulationScope & scope);
 
-/// Refuses, at the key `formulation`, what does not fit the degrees of freedom found at the initial
-/// state.
+/// Refuses options that do not fit the constrained system at its initial state.
 void check_formulation(
-  const ScenarioReader & reader, const Formulation & formulation, int degrees_of_freedom);
+  const std::optional<ScenarioReader> & reader, const Dynamics & dynamics, const State & initial,
+  Workspace & workspace);
 
 }  // namespace constrained_dynamics

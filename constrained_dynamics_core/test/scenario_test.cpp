@@ -608,7 +608,7 @@ TEST(Scenario, when_path_of_set_is_bad_expect_it_named)
 // ---- formulations with options
 // ------------------------------------------------------------------------------------
 
-TEST(Scenario, when_the_user_gives_a_complement_expect_the_motion_of_the_other_formulations)
+TEST(Scenario, when_a_formulation_has_options_expect_the_accelerations_of_the_others)
 {
   // A ball on a parabola, and the same with a complement that is not one.
   const std::string text = std::string(kParticle) +
@@ -635,6 +635,9 @@ TEST(Scenario, when_the_user_gives_a_complement_expect_the_motion_of_the_other_f
   EXPECT_LE((actual - expected).norm(), kRounding);
   solve("{kind: projection, complement: [[1, slope + 0.1]]}", Status::kInconsistent);
   solve("{kind: projection}", Status::kOk);
+  const Eigen::VectorXd selected =
+    solve("{kind: coordinate_partition_selected, independent: [dy]}", Status::kOk);
+  EXPECT_LE((selected - expected).norm(), kRounding);
 }
 
 // ---- refusals
@@ -728,6 +731,17 @@ std::vector<BadFile> bad_files()
     {p + "formulation: {kind: projection, complement: [[1, 0], [0, ddx]]}\n", {"accelerations"}},
     {p + "formulation: {kind: projection, complement: [[1, 0]]}\n",
      {"formulation.complement: 1 rows", "allowed: 2, one for each degree of freedom"}},
+    {p + "formulation: {kind: coordinate_partition_selected, complement: [[1]]}\n",
+     {"formulation.complement: unknown key", "independent"}},
+    {p + "formulation: {kind: coordinate_partition_selected, independent: [dx, dz]}\n",
+     {"formulation.independent.1: dz", "no such speed", "allowed: dx, dy"}},
+    {p + "formulation: {kind: coordinate_partition_selected, independent: [dx]}\n",
+     {"formulation.independent", "as many speeds as degrees of freedom, which are 2"}},
+    {p + "formulation: {kind: coordinate_partition_selected, independent: [dx, dx]}\n",
+     {"formulation.independent", "allowed"}},
+    {c + "{name: f, type: formula, level: velocity, rows: [dx]}\n" +
+       "formulation: {kind: coordinate_partition_selected, independent: [dx]}\n",
+     {"formulation.independent", "speeds that determine all others"}},
     {p + "servo: []\n", {"servo", "not available yet"}},
     {p + "options: {partition_limit: 0.5}\n", {"options.partition_limit: 0.5", "above 1"}},
     {p + "options: {singular_tolerance: 2}\n", {"options.singular_tolerance: 2"}},
