@@ -375,6 +375,12 @@ Status Dynamics::solve_rows(const ConstVectorRef & inputs, Workspace & workspace
   workspace.force_.noalias() += workspace.terms().input_matrix * inputs;
   stabilise(workspace);
   gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
+  const Status prepared =
+    formulation_->prepare(*workspace.system_data_, *workspace.formulation_data_);
+  if (prepared != Status::kOk)
+  {
+    return prepared;
+  }
   const Status status =
     solve_gathered(Workspace::kAllRows, options_.rank, *workspace.formulation_data_, workspace);
   if (has_output(status))

@@ -13,8 +13,8 @@
 
 #include "constrained_dynamics/assembly.hpp"
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
-#include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/stabilisation.hpp"
+#include "scenario_formulation.hpp"
 #include "scenario_reader.hpp"
 #include "scenario_signals.hpp"
 #include "scenario_system.hpp"
@@ -565,52 +565,8 @@ private:
   bool frees_all_ = false;
 };
 
-// ---- signals
-// -------------------------------------------------------------------------------------
-
-/// The names for signals, with the definitions.
-void add_definitions(const ScenarioReader & root, SignalNames & names)
-{
-  const auto add = [&](const ScenarioReader & map)
-  {
-    for (const auto & [name, formula] : map.entries())
-    {
-      try
-      {
-        names.add_definition(name, formula.formula());
-      }
-      catch (const ScenarioError &)
-      {
-        throw;
-      }
-      catch (const std::exception & error)
-      {
-        formula.fail(std::string("allowed: a formula; ") + error.what());
-      }
-    }
-  };
-  if (const auto map = root.find("definitions"))
-  {
-    add(*map);
-  }
-  if (const auto map = root.at("system").find("definitions"))
-  {
-    add(*map);
-  }
-}
-
-void check_formula(
-  const SignalNames & names, const ScenarioReader & reader, const std::string & formula)
-{
-  try
-  {
-    names.check(formula);
-  }
-  catch (const std::exception & error)
-  {
-    reader.fail(std::string("allowed: a formula; ") + error.what());
-  }
-}
+// ---- mimic joints
+// --------------------------------------------------------------------------------
 
 /// Couplings for the mimic joints of the descriptions.
 void add_mimics(
@@ -719,9 +675,6 @@ public:
     out.name = root.string_or("name", std::filesystem::path(source).stem().string());
     out.description = root.string_or("description", "");
     out.parameters = scope.names.parameters;
-    const auto formulation = root.find("formulation");
-    const std::shared_ptr<const Formulation> solver =
-      make_formulation(formulation ? formulation->choice(formulation_names()) : "auto");
 
     // Sections that are absent read like empty ones.
     ScenarioNode nothing;
@@ -744,8 +697,20 @@ public:
     {
       out.warnings = system.robot->warnings();
     }
-    build_rows(root, system, dynamics_options, solver, out);
-    build_signals(root, system, out);
+    const ConstraintSet set = build_rows(root, system, out);
+    const std::unique_ptr<const SignalNames> of_state = signal_names(root, set, false);
+    const auto formulation = root.find("formulation");
+    const std::shared_ptr<const Formulation> solver =
+      build_formulation(formulation, {*system.system, *of_state});
+    try
+    {
+      out.dynamics = std::make_shared<const Dynamics>(set, dynamics_options, solver);
+    }
+    catch (const std::exception & error)
+    {
+      root.fail_here(error.what());
+    }
+    build_signals(root, system, *of_state, out);
 
     Workspace workspace(*out.dynamics);
     for (std::size_t i = 0; i < out.active.size(); ++i)
@@ -753,13 +718,16 @@ public:
       workspace.set_active(static_cast<int>(i), out.active[i]);
     }
     out.initial = InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
+    if (options.assemble)
+    {
+      check_formulation(formulation, *out.dynamics, out.initial, workspace);
+    }
   }
 
 private:
   template <class Impl>
-  static void build_rows(
-    const ScenarioReader & root, const ScenarioSystem & system, const DynamicsOptions & options,
-    const std::shared_ptr<const Formulation> & formulation, Impl & out)
+  static ConstraintSet build_rows(
+    const ScenarioReader & root, const ScenarioSystem & system, Impl & out)
   {
     if (const auto constraints = root.find("constraints"))
     {
@@ -771,8 +739,7 @@ private:
       {
         add_mimics(*system.robot, out.constraints, out.active, out.warnings);
       }
-      out.dynamics = std::make_shared<const Dynamics>(
-        ConstraintSet(system.system, out.constraints), options, formulation);
+      return ConstraintSet(system.system, out.constraints);
     }
     catch (const std::exception & error)
     {
@@ -781,22 +748,12 @@ private:
   }
 
   template <class Impl>
-  static void build_signals(const ScenarioReader & root, const ScenarioSystem & system, Impl & out)
+  static void build_signals(
+    const ScenarioReader & root, const ScenarioSystem & system, const SignalNames & of_state,
+    Impl & out)
   {
-    const ConstraintSet & set = out.dynamics->constraints();
-    const FormulaNames & names = root.scope().names;
-    try
-    {
-      static_cast<void>(SignalNames(set, names, false));
-    }
-    catch (const std::exception & error)
-    {
-      root.fail_here(std::string("parameters: ") + error.what());
-    }
-    SignalNames of_state(set, names, false);
-    SignalNames of_solution(set, names, true);
-    add_definitions(root, of_state);
-    add_definitions(root, of_solution);
+    const std::unique_ptr<const SignalNames> of_solution =
+      signal_names(root, out.dynamics->constraints(), true);
 
     const std::vector<std::string> & input_names = system.system->input_names();
     std::vector<std::string> formulas(input_names.size(), "0");
@@ -835,7 +792,7 @@ private:
     {
       for (const auto & [name, formula] : observe->entries())
       {
-        check_formula(of_solution, formula, formula.formula());
+        check_formula(*of_solution, formula, formula.formula());
         out.observable_names.push_back(name);
         observed.push_back(formula.formula());
       }
@@ -846,7 +803,7 @@ private:
       {
         out.input_signals = std::make_shared<const SignalProgram>(of_state.compile(formulas));
       }
-      out.observables = of_solution.compile(observed);
+      out.observables = of_solution->compile(observed);
     }
     catch (const std::exception & error)
     {

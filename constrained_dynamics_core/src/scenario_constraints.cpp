@@ -138,7 +138,21 @@ ConstraintPointer make_knife_edge(const Item & item)
 ConstraintPointer make_rolling(const Item & item)
 {
   RollingGeometry geometry;
-  geometry.radius = item.reader.at("radius").positive();
+  if (const auto semi_axes = item.reader.find("semi_axes"))
+  {
+    geometry.semi_axes = semi_axes->vector();
+    for (const char * other : {"radius", "axis"})
+    {
+      if (item.reader.has(other))
+      {
+        item.reader.at(other).fail_here("allowed: either semi_axes, or radius and axis");
+      }
+    }
+  }
+  else
+  {
+    geometry.radius = item.reader.at("radius").positive();
+  }
   geometry.normal = item.reader.vector_or("normal", geometry.normal);
   if (const auto axis = item.reader.find("axis"))
   {
@@ -203,7 +217,9 @@ const std::vector<Recipe> & recipes()
     {"joint_coupling", {"terms", "offset"}, make_joint_coupling},
     {"prescribed_motion", {"coordinate", "frame_a", "frame_b", "motion"}, make_prescribed_motion},
     {"knife_edge", {"frame_a", "frame_b", "axis"}, make_knife_edge},
-    {"rolling", {"frame_a", "frame_b", "radius", "normal", "axis", "keep_contact"}, make_rolling},
+    {"rolling",
+     {"frame_a", "frame_b", "radius", "normal", "axis", "semi_axes", "keep_contact"},
+     make_rolling},
     {"formula", {"level", "rows"}, make_formula},
   };
   return table;

@@ -249,6 +249,70 @@ SignalProgram SignalNames::compile(const std::vector<std::string> & formulas) co
   return SignalProgram(system_, std::move(program), sources_);
 }
 
+namespace
+{
+
+void add_definitions(const ScenarioReader & root, SignalNames & names)
+{
+  const auto add = [&](const ScenarioReader & map)
+  {
+    for (const auto & [name, formula] : map.entries())
+    {
+      try
+      {
+        names.add_definition(name, formula.formula());
+      }
+      catch (const ScenarioError &)
+      {
+        throw;
+      }
+      catch (const std::exception & error)
+      {
+        formula.fail(std::string("allowed: a formula; ") + error.what());
+      }
+    }
+  };
+  if (const auto map = root.find("definitions"))
+  {
+    add(*map);
+  }
+  if (const auto map = root.at("system").find("definitions"))
+  {
+    add(*map);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<const SignalNames> signal_names(
+  const ScenarioReader & root, const ConstraintSet & set, bool with_solution)
+{
+  std::unique_ptr<SignalNames> names;
+  try
+  {
+    names = std::make_unique<SignalNames>(set, root.scope().names, with_solution);
+  }
+  catch (const std::exception & error)
+  {
+    root.fail_here(std::string("parameters: ") + error.what());
+  }
+  add_definitions(root, *names);
+  return names;
+}
+
+void check_formula(
+  const SignalNames & names, const ScenarioReader & reader, const std::string & formula)
+{
+  try
+  {
+    names.check(formula);
+  }
+  catch (const std::exception & error)
+  {
+    reader.fail(std::string("allowed: a formula; ") + error.what());
+  }
+}
+
 FormulaInputLaw::FormulaInputLaw(
   std::shared_ptr<const SignalProgram> program, std::vector<int> wrenches)
 : program_(std::move(program)), wrenches_(std::move(wrenches)), scratch_(program_->make_scratch())

@@ -17,6 +17,7 @@
 #include "constrained_dynamics/simulation.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/system.hpp"
+#include "scenario_reader.hpp"
 
 namespace constrained_dynamics
 {
@@ -115,6 +116,15 @@ private:
   std::vector<SignalSource> sources_;
   std::map<std::tuple<int, int, int>, int> places_;
 };
+
+/// The names for signals of a scenario, with its definitions, over the rows of `set`, which must
+/// live on.
+std::unique_ptr<const SignalNames> signal_names(
+  const ScenarioReader & root, const ConstraintSet & set, bool with_solution);
+
+/// SignalNames::check for a formula at a place of the file.
+void check_formula(
+  const SignalNames & names, const ScenarioReader & reader, const std::string & formula);
 
 /// Inputs and external wrenches by formulas.
 class FormulaInputLaw : public InputLaw

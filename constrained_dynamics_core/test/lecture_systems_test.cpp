@@ -146,7 +146,8 @@ TEST(LectureExactness, when_disk_rows_are_combined_expect_height_to_be_integrabl
 {
   // Blajer's third rolling row is integrable with the second: together they say dzP = 0.
   const Names only_height = {
-    "constraints.rolling.rows={height: \"v2*cos(theta) + (v3 - r*v4)*sin(theta)\"}", "observe={}"};
+    "constraints.rolling.rows={height: \"v2*cos(theta) + (v3 - r*v4)*sin(theta)\"}", "observe={}",
+    "formulation=auto"};
   const IntegrabilityReport report = analyse(load_scenario("blajer_disk", only_height));
   EXPECT_EQ(report.integrable, Answer::kYes);
 }

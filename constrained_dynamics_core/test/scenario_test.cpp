@@ -605,6 +605,41 @@ TEST(Scenario, when_path_of_set_is_bad_expect_it_named)
   }
 }
 
+// ---- formulations with options
+// ------------------------------------------------------------------------------------
+
+TEST(Scenario, when_a_formulation_has_options_expect_the_accelerations_of_the_others)
+{
+  // A ball on a parabola, and the same with a complement that is not one.
+  const std::string text = std::string(kParticle) +
+                           "constraints: [{name: c, type: formula, level: position, "
+                           "rows: [y - x^2]}]\n"
+                           "initial: {q: {x: 0.5}, u: {dx: 0.25}}\n"
+                           "definitions: {slope: 2*x}\n";
+  const auto solve = [&](const std::string & formulation, Status expected)
+  {
+    const Scenario scenario = Scenario::from_text(text + "formulation: " + formulation + "\n");
+    const auto simulation = scenario.make_simulation();
+    const State & state = scenario.initial();
+    const Eigen::VectorXd none(0);
+    const long before = test::allocation_count();
+    const Status status =
+      scenario.dynamics()->solve(state.time, state.q, state.u, none, simulation->workspace());
+    EXPECT_EQ(test::allocation_count() - before, 0);
+    EXPECT_EQ(status, expected) << formulation;
+    return simulation->workspace().solution().acceleration;
+  };
+  const Eigen::VectorXd expected = solve("auto", Status::kOk);
+  const Eigen::VectorXd actual =
+    solve("{kind: projection, complement: [[3, 3*slope]]}", Status::kOk);
+  EXPECT_LE((actual - expected).norm(), kRounding);
+  solve("{kind: projection, complement: [[1, slope + 0.1]]}", Status::kInconsistent);
+  solve("{kind: projection}", Status::kOk);
+  const Eigen::VectorXd selected =
+    solve("{kind: coordinate_partition_selected, independent: [dy]}", Status::kOk);
+  EXPECT_LE((selected - expected).norm(), kRounding);
+}
+
 // ---- refusals
 // ------------------------------------------------------------------------------------
 
@@ -681,6 +716,32 @@ std::vector<BadFile> bad_files()
     {p + "run: {integrator: euler}\n", {"run.integrator: euler", "rk4, kutta_merson, dopri5"}},
     {p + "run: {output_interval: 1e-12}\n", {"more than 1e+07 outputs"}},
     {p + "formulation: newton\n", {"formulation: newton", "allowed: auto, kane_nonminimal"}},
+    {p + "formulation: {complement: [[1, 0]]}\n", {"formulation", "'kind' is missing"}},
+    {p + "formulation: {kind: newton}\n", {"formulation.kind: newton", "allowed: auto"}},
+    {p + "formulation: {kind: auto, complement: [[1, 0]]}\n",
+     {"formulation.complement: unknown key", "allowed: kind"}},
+    {p + "formulation: {kind: projection, complement: 1}\n",
+     {"formulation.complement: 1", "allowed: a list"}},
+    {p + "formulation: {kind: projection, complement: []}\n",
+     {"formulation.complement", "no rows"}},
+    {p + "formulation: {kind: projection, complement: [[1, 0], [1]]}\n",
+     {"formulation.complement.1", "allowed: 2 formulas, one for each speed", "dx, dy"}},
+    {p + "formulation: {kind: projection, complement: [[1, 0], [0, z]]}\n",
+     {"formulation.complement.1.1: z", "allowed: a formula"}},
+    {p + "formulation: {kind: projection, complement: [[1, 0], [0, ddx]]}\n", {"accelerations"}},
+    {p + "formulation: {kind: projection, complement: [[1, 0]]}\n",
+     {"formulation.complement: 1 rows", "allowed: 2, one for each degree of freedom"}},
+    {p + "formulation: {kind: coordinate_partition_selected, complement: [[1]]}\n",
+     {"formulation.complement: unknown key", "independent"}},
+    {p + "formulation: {kind: coordinate_partition_selected, independent: [dx, dz]}\n",
+     {"formulation.independent.1: dz", "no such speed", "allowed: dx, dy"}},
+    {p + "formulation: {kind: coordinate_partition_selected, independent: [dx]}\n",
+     {"formulation.independent", "as many speeds as degrees of freedom, which are 2"}},
+    {p + "formulation: {kind: coordinate_partition_selected, independent: [dx, dx]}\n",
+     {"formulation.independent", "allowed"}},
+    {c + "{name: f, type: formula, level: velocity, rows: [dx]}\n" +
+       "formulation: {kind: coordinate_partition_selected, independent: [dx]}\n",
+     {"formulation.independent", "speeds that determine all others"}},
     {p + "servo: []\n", {"servo", "not available yet"}},
     {p + "options: {partition_limit: 0.5}\n", {"options.partition_limit: 0.5", "above 1"}},
     {p + "options: {singular_tolerance: 2}\n", {"options.singular_tolerance: 2"}},

@@ -11,6 +11,8 @@
 namespace constrained_dynamics
 {
 
+class SystemData;
+
 /// What a formulation solves: find u̇ and λ with
 ///     (E2) Q u̇ = h + Aᵀ λ,  h = P + G τ,     (E3) A u̇ = b.
 struct RowProblem
@@ -56,6 +58,16 @@ public:
   /// Scratch for n speeds and at most `max_row_count` rows. Real-time safe: no.
   virtual std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const = 0;
 
+  /// Takes from the state what the formulation needs besides the problem, for the next solve with
+  /// these data: a complement that the user gives, for instance; most need nothing.
+  /// @param system at the state of the problem. Statuses: kOk, kNonFiniteResult. Real-time safe:
+  /// yes.
+  [[nodiscard]] Status prepare(const SystemData & system, FormulationData & data) const noexcept
+    CD_NONBLOCKING
+  {
+    return do_prepare(system, data);
+  }
+
   /// Solves the problem. Statuses: kOk; kSingular and kInconsistent with outputs; kSingularInertia
   /// (also where the formulation does not exist for this Q), kNonFiniteInput, kNonFiniteResult and
   /// kSizeMismatch without. Real-time safe: yes.
@@ -67,6 +79,8 @@ public:
   }
 
 protected:
+  virtual Status do_prepare(const SystemData & system, FormulationData & data) const noexcept
+    CD_NONBLOCKING;
   virtual Status do_solve(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING = 0;

@@ -1,5 +1,7 @@
 #include "constrained_dynamics/constraints/rolling.hpp"
 
+#include <stdexcept>
+
 #include <Eigen/Geometry>
 
 #include "constraints/validation.hpp"
@@ -21,6 +23,18 @@ RollingGeometry checked_geometry(const std::string & name, RollingGeometry geome
   if (geometry.axis)
   {
     geometry.axis = checked_direction(owner, "axis", *geometry.axis);
+  }
+  if (geometry.semi_axes)
+  {
+    for (const double length : *geometry.semi_axes)
+    {
+      checked_positive(owner, "a semi-axis", length);
+    }
+    if (geometry.axis)
+    {
+      throw std::invalid_argument(
+        owner + ": has semi-axes and an axis; allowed: an ellipsoid or a disk");
+    }
   }
   return geometry;
 }
@@ -70,6 +84,23 @@ Status disk_contact(
   return Status::kOk;
 }
 
+/// The arm of an ellipsoid; the directions are those of a sphere.
+void ellipsoid_contact(
+  const RelativeMotion & motion, const RollingGeometry & geometry, Contact & out) noexcept
+{
+  const Eigen::Vector3d s_squared = geometry.semi_axes->cwiseAbs2();
+  const Eigen::Vector3d mu = -(motion.rotation.transpose() * geometry.normal);
+  const Eigen::Vector3d omega_a = motion.rotation.transpose() * motion.angular_velocity;
+  const Eigen::Vector3d mu_dot = mu.cross(omega_a);
+  const double epsilon = mu.cwiseProduct(*geometry.semi_axes).norm();
+  const double epsilon_dot = mu.dot(s_squared.cwiseProduct(mu_dot)) / epsilon;
+  const Eigen::Vector3d x = s_squared.cwiseProduct(mu) / epsilon;
+  const Eigen::Vector3d x_dot =
+    s_squared.cwiseProduct(mu_dot - mu * (epsilon_dot / epsilon)) / epsilon;
+  out.arm = motion.rotation * x;
+  out.arm_rate = motion.angular_velocity.cross(out.arm) + motion.rotation * x_dot;
+}
+
 /// The row e · (v + ω × ρ).
 void contact_row(
   const RelativeMotion & motion, const Contact & contact, const Eigen::Vector3d & e,
@@ -103,6 +134,10 @@ Status Rolling::do_frame_rows(
   const Eigen::Vector3d & n = geometry_.normal;
   const Eigen::Vector3d zero = Eigen::Vector3d::Zero();
   Contact contact{-geometry_.radius * n, zero, tangents_[0], zero, tangents_[1], zero};
+  if (geometry_.semi_axes)
+  {
+    ellipsoid_contact(motion, geometry_, contact);
+  }
   if (geometry_.axis)
   {
     const Status status = disk_contact(motion, geometry_, contact);

@@ -1,6 +1,7 @@
 #include "constrained_dynamics/formulations/projection.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "row_scratch.hpp"
 
@@ -13,8 +14,10 @@ namespace
 class ProjectionData : public RowScratch
 {
 public:
-  ProjectionData(int n, int m)
+  ProjectionData(int n, int m, const Complement * given)
   : RowScratch(n, m),
+    given_scratch(given != nullptr ? given->make_scratch() : nullptr),
+    given_complement(Eigen::MatrixXd::Zero(given != nullptr ? given->row_count() : 0, n)),
     inertia(n),
     range(n, std::min(n, m)),
     basis(Eigen::MatrixXd::Zero(n, std::min(n, m))),
@@ -106,6 +109,9 @@ public:
     acceleration.noalias() += N_transposed * y;
   }
 
+  std::unique_ptr<Complement::Scratch> given_scratch;
+  Eigen::MatrixXd given_complement;  // N of the user (p × n)
+  bool is_prepared = false;
   InertiaRoot inertia;
   RangeFactorisation range;
   Eigen::MatrixXd basis;            // A1ᵀ (n × r)
@@ -120,9 +126,30 @@ public:
 
 }  // namespace
 
+Complement::Scratch::~Scratch() = default;
+Complement::~Complement() = default;
+
+Projection::Projection(std::shared_ptr<const Complement> complement)
+: complement_(std::move(complement))
+{
+}
+
 std::unique_ptr<FormulationData> Projection::make_data(int speed_count, int max_row_count) const
 {
-  return std::make_unique<ProjectionData>(speed_count, max_row_count);
+  return std::make_unique<ProjectionData>(speed_count, max_row_count, complement_.get());
+}
+
+Status Projection::do_prepare(
+  const SystemData & system, FormulationData & formulation_data) const noexcept CD_NONBLOCKING
+{
+  if (!complement_)
+  {
+    return Status::kOk;
+  }
+  ProjectionData & data = static_cast<ProjectionData &>(formulation_data);
+  const Status status = complement_->evaluate(system, *data.given_scratch, data.given_complement);
+  data.is_prepared = status == Status::kOk;
+  return status;
 }
 
 Status Projection::do_solve(
@@ -130,6 +157,10 @@ Status Projection::do_solve(
   RowSolution & solution) const noexcept CD_NONBLOCKING
 {
   ProjectionData & data = static_cast<ProjectionData &>(formulation_data);
+  if (data.is_prepared)
+  {
+    return solve_with_complement(problem, data.given_complement, options, data, solution);
+  }
   const Status rank_status = data.begin(problem, options);
   if (!has_output(rank_status))
   {

@@ -34,6 +34,14 @@ RollingGeometry disk(const Vector3d & axis, double radius = 0.5)
   return geometry;
 }
 
+RollingGeometry ellipsoid(const Vector3d & semi_axes)
+{
+  RollingGeometry geometry;
+  geometry.semi_axes = semi_axes;
+  geometry.normal = {0.2, -0.1, 1.0};
+  return geometry;
+}
+
 MakeBetweenFrames rolling(const RollingGeometry & geometry)
 {
   return [geometry](const System & system, const std::string & a, const std::string & b)
@@ -50,6 +58,9 @@ RollingGeometry without_normal(RollingGeometry geometry)
 
 INSTANTIATE_TEST_SUITE_P(
   RollingSphere, ConstraintConformance, testing::ValuesIn(on_robots(rolling(sphere()))), case_name);
+INSTANTIATE_TEST_SUITE_P(
+  RollingEllipsoid, ConstraintConformance,
+  testing::ValuesIn(on_robots(rolling(ellipsoid({0.5, 0.2, 0.3})))), case_name);
 INSTANTIATE_TEST_SUITE_P(
   RollingDisk, ConstraintConformance, testing::ValuesIn(on_robots(rolling(disk({0.3, 1.0, 0.2})))),
   case_name);
@@ -123,6 +134,54 @@ TEST(Rolling, when_sphere_spins_about_the_normal_expect_no_slip)
   EXPECT_EQ(rows.bias, Vector3d::Zero());
 }
 
+TEST(Rolling, when_ellipsoid_is_round_expect_the_rows_of_the_sphere)
+{
+  const auto system = robot("two_bodies");
+  Evaluation ball(std::make_shared<Rolling>("ball", *system, "left", "right", sphere()));
+  Evaluation same(std::make_shared<Rolling>(
+    "ball", *system, "left", "right", ellipsoid(Vector3d::Constant(0.3))));
+  BodyState left;
+  left.position = {1.0, 2.0, 0.35};
+  left.rotation = AngleAxisd(0.7, Vector3d(1, 2, 3).normalized());
+  left.velocity = {0.3, -0.2, 0.1};
+  left.angular_velocity = {1.0, -2.0, 5.0};
+  const TestState s = two_bodies_state(left);
+  const RowStorage a = ball.at(0.0, s.q, s.u);
+  const RowStorage b = same.at(0.0, s.q, s.u);
+  EXPECT_LE((a.position - b.position).norm(), 1e-15);
+  EXPECT_LE((a.velocity - b.velocity).norm(), 1e-15);
+  EXPECT_LE((a.jacobian - b.jacobian).norm(), 1e-15);
+  EXPECT_LE((a.bias - b.bias).norm(), 1e-14);
+}
+
+TEST(Rolling, when_ellipsoid_is_tilted_expect_its_lowest_point)
+{
+  const auto system = robot("two_bodies");
+  RollingGeometry geometry = ellipsoid({0.5, 0.2, 0.3});
+  geometry.normal = Vector3d::UnitZ();
+  Evaluation evaluation(std::make_shared<Rolling>("egg", *system, "left", "world", geometry));
+  BodyState left;
+  left.position = {1.0, 2.0, 0.7};
+  left.rotation = AngleAxisd(0.7, Vector3d(1, 2, 3).normalized());
+  const TestState s = two_bodies_state(left);
+  const RowStorage rows = evaluation.at(0.0, s.q, s.u);
+  const Vector3d lowest = evaluation.wrenches(Vector3d(1, 0, 0)).front().on_a.point;
+  EXPECT_NEAR(lowest.z(), rows.position(0), 1e-15);
+  // On the surface, and every other point of the surface is higher.
+  const Vector3d x = left.rotation.inverse() * (lowest - left.position);
+  EXPECT_NEAR(x.cwiseQuotient(*geometry.semi_axes).norm(), 1.0, 1e-15);
+  for (int i = 0; i < 400; ++i)
+  {
+    const double height = 2.0 * (i + 0.5) / 400 - 1.0;
+    const double angle = 2.399963229728653 * i;
+    const Vector3d unit(
+      std::sqrt(1 - height * height) * std::cos(angle),
+      std::sqrt(1 - height * height) * std::sin(angle), height);
+    const Vector3d point = left.position + left.rotation * unit.cwiseProduct(*geometry.semi_axes);
+    EXPECT_GE(point.z(), lowest.z() - 1e-15);
+  }
+}
+
 TEST(Rolling, when_disk_lies_flat_expect_status_and_untouched_rows)
 {
   const auto system = robot("two_bodies");
@@ -157,6 +216,10 @@ TEST(Rolling, when_geometry_is_wrong_expect_messages)
     message(disk(Vector3d::UnitY(), std::numeric_limits<double>::quiet_NaN())),
     HasSubstr("radius"));
   EXPECT_THAT(message(disk(Vector3d::Zero())), HasSubstr("axis"));
+  EXPECT_THAT(message(ellipsoid({0.1, 0.0, 0.1})), HasSubstr("semi-axis"));
+  RollingGeometry both = ellipsoid({0.1, 0.2, 0.1});
+  both.axis = Vector3d::UnitX();
+  EXPECT_THAT(message(both), HasSubstr("semi-axes and an axis"));
   RollingGeometry no_plane;
   no_plane.normal.setZero();
   EXPECT_THAT(message(no_plane), HasSubstr("normal"));

@@ -8,6 +8,29 @@
 namespace constrained_dynamics
 {
 
+/// A complement N of the rows that the user gives, as a function of the state: N Aᵀ = 0 (p × n).
+/// Constant, may be shared by threads.
+class CONSTRAINED_DYNAMICS_EXPORT Complement
+{
+public:
+  /// What the evaluations of one thread change.
+  class CONSTRAINED_DYNAMICS_EXPORT Scratch
+  {
+  public:
+    virtual ~Scratch();
+  };
+
+  virtual ~Complement();
+  /// p
+  virtual int row_count() const = 0;
+  virtual std::unique_ptr<Scratch> make_scratch() const = 0;
+  /// Writes N (p × n) at the state of `system`. Statuses: kOk, kNonFiniteResult. Real-time safe:
+  /// yes.
+  [[nodiscard]] virtual Status evaluate(
+    const SystemData & system, Scratch & scratch,
+    MatrixRef complement) const noexcept CD_NONBLOCKING = 0;
+};
+
 /// The projection method: with a complement N of the rows, N Aᵀ = 0, the equations of motion fall
 /// into a tangent and an orthogonal part,
 ///     N Q u̇ = N h,     (E12) λ = (A Q⁻¹ Aᵀ)⁺ (b − A Q⁻¹ h).
@@ -19,6 +42,10 @@ namespace constrained_dynamics
 class CONSTRAINED_DYNAMICS_EXPORT Projection : public Formulation
 {
 public:
+  /// @param complement N for every solve after a `prepare`, which Dynamics does; then the statuses
+  /// are those of solve_with_complement. Null: from a QR of the rows.
+  explicit Projection(std::shared_ptr<const Complement> complement = nullptr);
+
   const char * name() const noexcept CD_NONBLOCKING override { return "projection"; }
   std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
 
@@ -30,10 +57,18 @@ public:
     const RowProblem & problem, const ConstMatrixRef & complement, const RankOptions & options,
     FormulationData & data, RowSolution & solution) const noexcept CD_NONBLOCKING;
 
+  /// Null: from a QR of the rows.
+  const Complement * complement() const { return complement_.get(); }
+
 protected:
+  Status do_prepare(const SystemData & system, FormulationData & data) const noexcept
+    CD_NONBLOCKING override;
   Status do_solve(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING override;
+
+private:
+  std::shared_ptr<const Complement> complement_;
 };
 
 }  // namespace constrained_dynamics
