@@ -81,6 +81,43 @@ TEST(KaneNonminimal, when_rows_are_independent_expect_udwadia_kalaba_and_kkt)
   }
 }
 
+TEST(KaneNonminimal, when_equations_are_asked_for_expect_t_and_v_that_give_the_same_motion)
+{
+  // (E6), by a dense LU of T.
+  Random random(10);
+  for (int i = 0; i < 400; ++i)
+  {
+    const int n = random.integer(1, 12);
+    const int rank = random.integer(0, n);
+    Case c = random_case(random, n, rank, rank == 0 ? 0 : rank + random.integer(0, 3));
+    if (i % 4 == 0)
+    {
+      c.Q += 0.005 * random.matrix(n, n);  // accelerations in active forces
+    }
+    ASSERT_EQ(c.solve(), Status::kOk);
+    Eigen::MatrixXd T(n, n);
+    Eigen::VectorXd V(n);
+    const long before = test::allocation_count();
+    KaneNonminimal::equations(*c.data, T, V);
+    EXPECT_EQ(test::allocation_count() - before, 0);
+    const Eigen::MatrixXd A1 = T.topRows(rank);
+    const Eigen::MatrixXd A2 =
+      c.Q.transpose().partialPivLu().solve(T.bottomRows(n - rank).transpose()).transpose();
+    const Eigen::FullPivLU<Eigen::MatrixXd> lu(T);
+    EXPECT_EQ(lu.rank(), n);
+    const Eigen::VectorXd expected = lu.solve(V);
+    const Eigen::MatrixXd symmetric = 0.5 * (c.Q + c.Q.transpose());
+    const double bar = test::condition_of(symmetric, c.A, rank).bar();
+    const double inertia = test::condition_of(symmetric, c.A, rank).inertia;
+    EXPECT_LE(test::difference(c.solution.acceleration, expected), bar);
+    // Of (E5): A1 and A2 are orthogonal, and A1 has the rows of A and their β.
+    EXPECT_LE((A1 * A2.transpose()).norm(), 1e-13 * inertia * (1.0 + A1.norm() * A2.norm()));
+    EXPECT_LE((c.A * A2.transpose()).norm(), 1e-13 * inertia * (1.0 + c.A.norm() * A2.norm()));
+    EXPECT_LE(test::difference(A1 * c.solution.acceleration, V.head(rank)), bar);
+    EXPECT_LE(test::difference(A2 * c.h, V.tail(n - rank)), 1e-13 * inertia);
+  }
+}
+
 TEST(KaneNonminimal, when_there_is_no_row_expect_the_free_acceleration)
 {
   Random random(9);
