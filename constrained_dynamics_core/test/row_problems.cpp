@@ -130,8 +130,15 @@ DenseSolution by_dense_kkt(const Numbers & numbers)
   // in any units, and the least μ is what is asked for.
   const Matrix Q = numbers.Q.cast<long double>();
   const Matrix A = numbers.A.cast<long double>();
+  // Sizes of the speeds are those of Q + s AᵀA, because Q alone may have nothing to say about some.
+  const long double s = m > 0 ? Q.norm() / std::max(1e-300L, A.squaredNorm()) : 0.0L;
   const Vector D = Vector::NullaryExpr(
-    n, [&](Eigen::Index i) { return Q(i, i) > 0.0L ? 1.0L / std::sqrt(Q(i, i)) : 1.0L; });
+    n,
+    [&](Eigen::Index i)
+    {
+      const long double size = Q(i, i) + s * A.col(i).squaredNorm();
+      return size > 0.0L ? 1.0L / std::sqrt(size) : 1.0L;
+    });
   const Vector inverse_weight = numbers.weight.cast<long double>().cwiseInverse();
   Matrix kkt = Matrix::Zero(n + m, n + m);
   kkt.topLeftCorner(n, n) = D.asDiagonal() * Q * D.asDiagonal();
