@@ -60,6 +60,12 @@ void add_scenario(CLI::App & command, std::string & scenario, Overrides & overri
     ->take_all();
 }
 
+void add_run(CLI::App & command, Overrides & overrides)
+{
+  command.add_option("--until", overrides.until, "End of the run [s]");
+  command.add_option("--step", overrides.step, "Step of the integrator [s]");
+}
+
 }  // namespace
 
 int main(int argc, char ** argv)
@@ -79,8 +85,7 @@ int main(int argc, char ** argv)
   CLI::App * run_command = app.add_subcommand("run", "Simulate a scenario");
   add_scenario(*run_command, run.scenario, run_overrides);
   add_formulation(*run_command, run_overrides);
-  run_command->add_option("--until", run_overrides.until, "End of the run [s]");
-  run_command->add_option("--step", run_overrides.step, "Step of the integrator [s]");
+  add_run(*run_command, run_overrides);
   run_command->add_option("--csv", run.csv, "Write all outputs as CSV")->type_name("FILE");
   run_command->add_option("--json", run.json, "Write the report as JSON; - is the standard output")
     ->type_name("FILE");
@@ -103,6 +108,25 @@ int main(int argc, char ** argv)
     app.add_subcommand("check", "Validate a scenario; degrees of freedom, rank, redundant rows");
   add_scenario(*check_command, check.scenario, check_overrides);
   check_command->add_option("--json", check.json, "Write the report as JSON; - instead of text")
+    ->type_name("FILE");
+
+  cdyn::CompareArguments compare;
+  Overrides compare_overrides;
+  CLI::App * compare_command = app.add_subcommand(
+    "compare", "All formulations side by side: agreement, time, drift and energy");
+  add_scenario(*compare_command, compare.scenario, compare_overrides);
+  add_run(*compare_command, compare_overrides);
+  compare_command
+    ->add_option("--json", compare.json, "Write the report as JSON; - instead of the table")
+    ->type_name("FILE");
+  compare_command->add_flag("--quiet", compare.quiet, "No table, no progress, no warnings");
+
+  cdyn::ScenarioArguments bench;
+  Overrides bench_overrides;
+  CLI::App * bench_command =
+    app.add_subcommand("bench", "Microseconds of a cycle at the initial state, stage by stage");
+  add_scenario(*bench_command, bench.scenario, bench_overrides);
+  bench_command->add_option("--json", bench.json, "Write the times as JSON; - instead of the table")
     ->type_name("FILE");
 
   cdyn::ExamplesArguments examples;
@@ -128,11 +152,22 @@ int main(int argc, char ** argv)
       check.overrides = check_overrides.all();
       return cdyn::check(check);
     }
+    if (*compare_command)
+    {
+      compare.overrides = compare_overrides.all();
+      return cdyn::compare(compare);
+    }
+    if (*bench_command)
+    {
+      bench.overrides = bench_overrides.all();
+      return cdyn::bench(bench);
+    }
     if (*examples_command)
     {
       return cdyn::examples(examples);
     }
-    std::cerr << "cdyn: a subcommand is missing; allowed: run, solve, check, examples\n"
+    std::cerr << "cdyn: a subcommand is missing; allowed: run, solve, check, compare, bench, "
+                 "examples\n"
                  "Run with --help for more information.\n";
     return cdyn::kBadInput;
   }

@@ -27,6 +27,11 @@ struct RunArguments : ScenarioArguments
   bool quiet = false;
 };
 
+struct CompareArguments : ScenarioArguments
+{
+  bool quiet = false;
+};
+
 struct SolveArguments : ScenarioArguments
 {
   bool raw_state = false;
@@ -41,6 +46,8 @@ struct ExamplesArguments
 int run(const RunArguments & arguments);
 int solve(const SolveArguments & arguments);
 int check(const ScenarioArguments & arguments);
+int compare(const CompareArguments & arguments);
+int bench(const ScenarioArguments & arguments);
 int examples(const ExamplesArguments & arguments);
 
 /// The file that an argument names: an existing file, else an example.

@@ -1,5 +1,6 @@
 #include "output.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -18,6 +19,19 @@ std::string format(double value, int digits)
   char buffer[40];
   std::snprintf(buffer, sizeof(buffer), "%.*g", digits, value + 0.0);  // no -0
   return buffer;
+}
+
+std::string pad(const std::string & text, std::size_t width)
+{
+  // Width in characters, not bytes; dots above a letter (U+0300 to U+037F) take none.
+  const auto count = static_cast<std::size_t>(std::count_if(
+    text.begin(), text.end(),
+    [](char c)
+    {
+      const auto byte = static_cast<unsigned char>(c);
+      return (byte & 0xC0U) != 0x80U && byte != 0xCCU && byte != 0xCDU;
+    }));
+  return text + std::string(count < width ? width - count : 1, ' ');
 }
 
 void write_out(const std::string & text)

@@ -17,6 +17,9 @@ namespace cdyn
 /// A number for people.
 std::string format(double value, int digits = 6);
 
+/// Blanks behind a text up to a width in characters, one blank at least.
+std::string pad(const std::string & text, std::size_t width);
+
 /// Writes to the standard output. A reader that went away is no error.
 /// @throw std::runtime_error if writing fails otherwise.
 void write_out(const std::string & text);

@@ -1,17 +1,15 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iomanip>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <sstream>
-
-#include <unistd.h>
 
 #include "commands.hpp"
 #include "constrained_dynamics/simulation.hpp"
 #include "output.hpp"
+#include "progress.hpp"
+#include "run_statistics.hpp"
 
 namespace cdyn
 {
@@ -20,121 +18,6 @@ namespace cd = constrained_dynamics;
 
 namespace
 {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start)
-{
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Smallest, largest and root mean square of a number over the output times.
-struct Range
-{
-  double first = std::nan("");
-  double last = std::nan("");
-  double min = std::numeric_limits<double>::infinity();
-  double max = -std::numeric_limits<double>::infinity();
-  double squares = 0.0;
-  long count = 0;
-
-  void add(double value)
-  {
-    if (!std::isfinite(value))
-    {
-      return;
-    }
-    first = count == 0 ? value : first;
-    last = value;
-    min = std::min(min, value);
-    max = std::max(max, value);
-    squares += value * value;
-    ++count;
-  }
-  double rms() const { return count > 0 ? std::sqrt(squares / static_cast<double>(count)) : 0.0; }
-};
-
-/// Largest size of a residual, and whose it is.
-struct Violation
-{
-  double size = 0.0;
-  int row = -1;
-
-  void add(double value, int of_row)
-  {
-    if (std::abs(value) > size || row < 0)
-    {
-      size = std::abs(value);
-      row = of_row;
-    }
-  }
-};
-
-/// What a run collects.
-class Statistics
-{
-public:
-  explicit Statistics(const cd::Scenario & scenario)
-  : set_(scenario.dynamics()->constraints()),
-    multipliers(static_cast<std::size_t>(set_.row_count())),
-    forces(static_cast<std::size_t>(set_.wrench_count())),
-    torques(static_cast<std::size_t>(set_.wrench_count())),
-    observables(scenario.observable_names().size())
-  {
-  }
-
-  void add(const cd::Simulation & simulation, const Eigen::VectorXd & observed)
-  {
-    const cd::Workspace & workspace = simulation.workspace();
-    const cd::Solution & solution = workspace.solution();
-    for (int row = 0; row < set_.row_count(); ++row)
-    {
-      multipliers[static_cast<std::size_t>(row)].add(solution.multipliers(row));
-      if (!workspace.is_active(set_.constraint_of_row(row)))
-      {
-        continue;
-      }
-      if (set_.row(row).level == cd::RowLevel::kPosition)
-      {
-        position.add(workspace.rows().position(row), row);
-      }
-      if (set_.row(row).level != cd::RowLevel::kAcceleration)
-      {
-        velocity.add(workspace.rows().velocity(row), row);
-      }
-    }
-    for (std::size_t i = 0; i < forces.size(); ++i)
-    {
-      forces[i].add(solution.wrenches[i].on_a.force.norm());
-      torques[i].add(solution.wrenches[i].on_a.torque.norm());
-    }
-    for (std::size_t i = 0; i < observables.size(); ++i)
-    {
-      observables[i].add(observed(static_cast<Eigen::Index>(i)));
-    }
-    energy.add(simulation.kinetic_energy() + simulation.potential_energy());
-    ++outputs;
-  }
-
-  double energy_change() const
-  {
-    return energy.count > 0 ? std::max(energy.max - energy.first, energy.first - energy.min) : 0.0;
-  }
-  std::string row_name(int row) const { return row >= 0 ? set_.row_name(row) : std::string(); }
-
-private:
-  const cd::ConstraintSet & set_;
-
-public:
-  std::vector<Range> multipliers;
-  std::vector<Range> forces;
-  std::vector<Range> torques;
-  std::vector<Range> observables;
-  Range energy;
-  Violation position;
-  Violation velocity;
-  long outputs = 0;
-};
 
 // ---- CSV
 // -----------------------------------------------------------------------------------------
@@ -262,62 +145,8 @@ std::string csv_line(
   return line + "\n";
 }
 
-// ---- progress
-// ------------------------------------------------------------------------------------
-
-/// Says on the standard error how far a run is: often on a terminal, every few seconds elsewhere.
-class Progress
-{
-public:
-  Progress(double begin, double end, bool quiet)
-  : begin_(begin), end_(end), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1)
-  {
-  }
-
-  void show(double time)
-  {
-    const double interval = terminal_ ? 0.3 : 5.0;
-    if (quiet_ || seconds_since(last_) < interval)
-    {
-      return;
-    }
-    last_ = Clock::now();
-    shown_ = true;
-    const double part = end_ > begin_ ? 100.0 * (time - begin_) / (end_ - begin_) : 100.0;
-    std::cerr << (terminal_ ? "\r" : "") << "t = " << format(time, 4) << " s of " << format(end_, 4)
-              << " s (" << static_cast<int>(part) << " %), " << format(seconds_since(start_), 2)
-              << " s" << (terminal_ ? "   " : "\n") << std::flush;
-  }
-
-  void finish() const
-  {
-    if (shown_ && terminal_)
-    {
-      std::cerr << "\r" << std::string(60, ' ') << "\r" << std::flush;
-    }
-  }
-
-private:
-  double begin_;
-  double end_;
-  bool quiet_;
-  bool terminal_;
-  bool shown_ = false;
-  Clock::time_point start_ = Clock::now();
-  Clock::time_point last_ = start_;
-};
-
 // ---- reports
 // -------------------------------------------------------------------------------------
-
-std::string pad(const std::string & text, std::size_t width)
-{
-  // Width in characters, not bytes.
-  const auto count = static_cast<std::size_t>(std::count_if(
-    text.begin(), text.end(),
-    [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-  return text + std::string(count < width ? width - count : 1, ' ');
-}
 
 struct RunReport
 {
@@ -408,18 +237,6 @@ void write_range(cd::JsonWriter & json, const std::string & name, const Range & 
   json.entry("min", range.min).entry("max", range.max).entry("rms", range.rms()).end_object();
 }
 
-void write_violation(
-  cd::JsonWriter & json, const Statistics & statistics, const std::string & name,
-  const Violation & violation)
-{
-  if (violation.row < 0)
-  {
-    json.null_entry(name).null_entry(name + "_row");
-    return;
-  }
-  json.entry(name, violation.size).entry(name + "_row", statistics.row_name(violation.row));
-}
-
 std::string to_json(const RunReport & report, const std::string & initial, cd::Status final_status)
 {
   const Statistics & statistics = report.statistics;
@@ -439,16 +256,8 @@ std::string to_json(const RunReport & report, const std::string & initial, cd::S
     .entry("inconsistent_evaluations", report.result.inconsistent_evaluations)
     .entry("outputs", statistics.outputs)
     .entry("wall_time", report.wall_time);
-  json.key("energy")
-    .begin_object()
-    .entry("start", statistics.energy.first)
-    .entry("end", statistics.energy.last)
-    .entry("largest_change", statistics.energy_change())
-    .end_object();
-  json.key("violation").begin_object();
-  write_violation(json, statistics, "position", statistics.position);
-  write_violation(json, statistics, "velocity", statistics.velocity);
-  json.end_object();
+  statistics.write_energy(json);
+  statistics.write_violation(json);
   json.key("multipliers").begin_object();
   for (int row = 0; row < set.row_count(); ++row)
   {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
+#include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/scenario.hpp"
 
 extern char ** environ;
@@ -184,6 +186,10 @@ TEST(Cli, when_usage_is_bad_expect_two_and_the_word)
     {{"solve", scenario, "--json", "/nonexistent/a.json"}, "/nonexistent/a.json"},
     {{"solve", scenario, "--set", "initial.q.y=0.5"}, "rod/row_1"},
     {{"check", "/"}, "folder"},
+    {{"compare", scenario, "--until", "soon"}, "soon"},
+    {{"compare", scenario, "--json", scenario}, "overwrite"},
+    {{"compare", "no_such_example"}, "no_such_example"},
+    {{"bench", scenario, "--json", "/nonexistent/a.json"}, "/nonexistent/a.json"},
     {{"examples", "no_such_example"}, "no_such_example"},
     {{"examples", "--show"}, "NAME"},
   };
@@ -363,6 +369,122 @@ TEST(Cli, when_rows_repeat_expect_their_dependency)
   EXPECT_THAT(cdyn({"check", scenario}).out, HasSubstr("redundant: " + row));
 }
 
+TEST(Cli, when_formulations_are_compared_expect_agreement_times_drift_and_energy)
+{
+  const std::string scenario = file("compare.yaml", kPendulum);
+  const std::string json = file("compare.json");
+  const Output output = cdyn({"compare", scenario, "--json", json});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node report = YAML::LoadFile(json);
+  EXPECT_EQ(report["reference"].as<std::string>(), "auto");
+  EXPECT_EQ(report["states"].as<int>(), 101);
+  ASSERT_EQ(report["formulations"].size(), formulation_names().size());
+  // What `run` reports of the same motion.
+  const YAML::Node run = YAML::Load(cdyn({"run", scenario, "--json", "-"}).out);
+  for (const std::string & name : formulation_names())
+  {
+    SCOPED_TRACE(name);
+    EXPECT_THAT(output.out, HasSubstr("\n" + name + " "));
+    const YAML::Node one = report["formulations"][name];
+    EXPECT_TRUE(one["exists"].as<bool>());
+    EXPECT_EQ(one["status"].as<std::string>(), "ok");
+    for (const char * quantity : {"udot", "multipliers", "constraint_force"})
+    {
+      EXPECT_LE(one["deviation"][quantity].as<double>(), 1e-11);
+    }
+    EXPECT_EQ(one["deviation"]["statuses"].as<int>(), 0);
+    const YAML::Node times = one["microseconds"];
+    EXPECT_GT(times["rows"].as<double>(), 0.0);
+    EXPECT_GT(times["solve"].as<double>(), 0.0);
+    EXPECT_GE(times["cycle"].as<double>(), 0.5 * times["solve"].as<double>());
+    EXPECT_TRUE(one["run"]["completed"].as<bool>());
+    EXPECT_EQ(one["run"]["steps"].as<long>(), 100);
+    EXPECT_LE(one["run"]["end_deviation"].as<double>(), 1e-11);
+    EXPECT_LE(one["run"]["violation"]["position"].as<double>(), 1e-12);
+    EXPECT_NEAR(
+      one["run"]["energy"]["largest_change"].as<double>(),
+      run["energy"]["largest_change"].as<double>(), 1e-11);
+    // Without projection the pendulum leaves its circle by what RK4 loses.
+    EXPECT_GT(one["run_without_stabilisation"]["violation"]["position"].as<double>(), 1e-10);
+  }
+  for (const std::string & line : lines_of(output.out))
+  {
+    // Characters; dots above letters (U+0300 to U+037F) take no room.
+    const auto width = std::count_if(
+      line.begin(), line.end(),
+      [](char c)
+      {
+        const auto byte = static_cast<unsigned char>(c);
+        return (byte & 0xC0U) != 0x80U && byte != 0xCCU && byte != 0xCDU;
+      });
+    EXPECT_LE(width, 120) << line;
+  }
+  const YAML::Node none = YAML::Load(
+    cdyn({"compare", scenario, "--set", "stabilisation.kind=none", "--until", "0.1", "--json", "-"})
+      .out);
+  EXPECT_EQ(none["until"].as<double>(), 0.1);
+  EXPECT_TRUE(none["formulations"]["auto"]["run_without_stabilisation"].IsNull());
+  EXPECT_EQ(cdyn({"compare", scenario, "--until", "0.1", "--quiet"}).out, "");
+}
+
+TEST(Cli, when_inertia_is_singular_expect_compare_to_name_what_does_not_exist)
+{
+  // The mass is that of x alone; y follows x.
+  const std::string scenario = file(
+    "semidefinite.yaml",
+    "system: {coordinates: [x, y], kinetic: dx^2/2, force: {y: -1}}\n"
+    "constraints: [{name: c, type: formula, level: velocity, rows: [dy - 2*dx]}]\n"
+    "stabilisation: {kind: none}\nrun: {until: 0.1, step: 0.01}\n");
+  const Output output = cdyn({"compare", scenario});
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node report = YAML::Load(cdyn({"compare", scenario, "--json", "-"}).out);
+  int missing = 0;
+  for (const std::string & name : formulation_names())
+  {
+    const YAML::Node one = report["formulations"][name];
+    if (!one["exists"].as<bool>())
+    {
+      ++missing;
+      EXPECT_EQ(one["status"].as<std::string>(), "singular_inertia") << name;
+      EXPECT_TRUE(one["run"].IsNull()) << name;
+      EXPECT_TRUE(one["microseconds"].IsNull()) << name;
+      EXPECT_TRUE(one["deviation"].IsNull()) << name;
+    }
+  }
+  EXPECT_EQ(missing, 3);  // canonical_inversion, udwadia_kalaba, projection
+  EXPECT_THAT(output.out, HasSubstr("does not exist here: singular_inertia"));
+}
+
+TEST(Cli, when_a_compared_run_stops_expect_three_and_the_table)
+{
+  const std::string scenario = file("compare_ending.yaml", kEnding);
+  const Output output = cdyn({"compare", scenario});
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err, HasSubstr("kane_minimal stopped at t = 0.5 s: status non_finite_result"));
+  EXPECT_THAT(output.out, HasSubstr("kane_minimal: the run stopped at t = 0.5 s"));
+  const std::string hopeless =
+    file("hopeless.yaml", "system: {coordinates: [x], kinetic: 0*dx^2}\nrun: {until: 1}\n");
+  for (const char * command : {"compare", "bench"})
+  {
+    const Output none = cdyn({command, hopeless});
+    EXPECT_EQ(none.exit_code, 3) << command;
+    EXPECT_THAT(none.err, HasSubstr("singular_inertia")) << command;
+  }
+}
+
+TEST(Cli, when_formulations_are_timed_expect_every_stage)
+{
+  const std::string scenario = file("bench.yaml", kPendulum);
+  const Output output = cdyn({"bench", scenario, "--json", "-"});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node report = YAML::Load(output.out);
+  EXPECT_GT(report["kinematics"].as<double>(), 0.0);
+  EXPECT_GT(report["dynamics"].as<double>(), 0.0);
+  EXPECT_EQ(report["formulations"].size(), formulation_names().size());
+  EXPECT_GT(report["formulations"]["auto"]["microseconds"]["cycle"].as<double>(), 0.0);
+  EXPECT_THAT(cdyn({"bench", scenario}).out, HasSubstr("kinematics alone"));
+}
+
 TEST(Cli, when_body_is_held_expect_its_wrench_in_json)
 {
   const std::string scenario = file(
@@ -389,7 +511,10 @@ TEST(Cli, when_nobody_reads_expect_no_crash)
 {
   const std::string scenario = file("pipe.yaml", kPendulum);
   for (const std::vector<std::string> & arguments :
-       {std::vector<std::string>{"run", scenario}, {"solve", scenario}, {"check", scenario}})
+       {std::vector<std::string>{"run", scenario},
+        {"solve", scenario},
+        {"check", scenario},
+        {"compare", scenario}})
   {
     EXPECT_EQ(cdyn(arguments, false).exit_code, 0) << arguments[0];
   }

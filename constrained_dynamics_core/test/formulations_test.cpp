@@ -1,12 +1,8 @@
 // All formulations side by side: the same accelerations, forces, ranks and statuses.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <iostream>
 #include <limits>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -19,15 +15,21 @@
 #include "constrained_dynamics/formulations/projection.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/scenario.hpp"
+#include "row_problems.hpp"
 
 namespace constrained_dynamics
 {
 namespace
 {
 
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-
-bool in_campaign() { return std::getenv("CD_CAMPAIGN") != nullptr; }
+using test::by_symmetric_root;
+using test::Condition;
+using test::condition_of;
+using test::difference;
+using test::Numbers;
+using test::Random;
+using test::random_numbers;
+using test::unit_sizes;
 
 /// Without "auto", which is one of the others.
 std::vector<std::string> ids()
@@ -42,55 +44,6 @@ bool needs_positive_inertia(const std::string & id)
 {
   return id == "canonical_inversion" || id == "udwadia_kalaba" || id == "projection";
 }
-
-class Random
-{
-public:
-  explicit Random(unsigned seed) : generator_(seed) { std::cout << "seed " << seed << "\n"; }
-  double number() { return normal_(generator_); }
-  double between(double low, double high)
-  {
-    return std::uniform_real_distribution<double>(low, high)(generator_);
-  }
-  int integer(int low, int high)
-  {
-    return std::uniform_int_distribution<int>(low, high)(generator_);
-  }
-  Eigen::MatrixXd matrix(Eigen::Index rows, Eigen::Index cols)
-  {
-    return Eigen::MatrixXd::NullaryExpr(rows, cols, [this]() { return number(); });
-  }
-  Eigen::VectorXd vector(Eigen::Index size) { return matrix(size, 1); }
-  Eigen::MatrixXd orthogonal(Eigen::Index size)
-  {
-    const Eigen::MatrixXd source = matrix(size, size);
-    const Eigen::HouseholderQR<Eigen::MatrixXd> qr(source);
-    return qr.householderQ();
-  }
-  /// Numbers from 1 down to 10^-decades, evenly in their logarithm.
-  Eigen::VectorXd spread(Eigen::Index size, double decades)
-  {
-    return Eigen::VectorXd::NullaryExpr(
-      size, [&](Eigen::Index) { return std::pow(10.0, -between(0.0, decades)); });
-  }
-
-private:
-  std::mt19937 generator_;
-  std::normal_distribution<double> normal_;
-};
-
-struct Numbers
-{
-  Eigen::MatrixXd Q;
-  Eigen::VectorXd h;
-  Eigen::MatrixXd A;
-  Eigen::VectorXd b;
-  Eigen::VectorXd scale;
-  Eigen::VectorXd weight;
-  int nominal_rank = 0;
-
-  RowProblem problem() const { return {Q, h, A, b, scale, weight, nominal_rank}; }
-};
 
 struct Answer
 {
@@ -132,73 +85,6 @@ Answer solve(const std::string & id, const Numbers & numbers)
   return Solver(id, numbers).solve(numbers);
 }
 
-void unit_sizes(Numbers & numbers)
-{
-  numbers.scale.setOnes(numbers.A.rows());
-  numbers.weight.setOnes(numbers.A.rows());
-}
-
-/// Q and A with singular values over so many decades, A of `rank` in `rows` rows.
-Numbers random_numbers(
-  Random & random, int n, int rank, int rows, double inertia_decades, double row_decades)
-{
-  Numbers numbers;
-  const Eigen::MatrixXd axes = random.orthogonal(n);
-  numbers.Q = axes * random.spread(n, inertia_decades).asDiagonal() * axes.transpose();
-  numbers.Q = 0.5 * (numbers.Q + numbers.Q.transpose()).eval();
-  numbers.h = random.vector(n);
-  const Eigen::MatrixXd base = random.orthogonal(n).topRows(rank);
-  numbers.A = random.orthogonal(rank) * random.spread(rank, row_decades).asDiagonal() * base;
-  if (rows != rank)
-  {
-    numbers.A = (random.orthogonal(rows).leftCols(rank) * numbers.A).eval();
-  }
-  numbers.b = numbers.A * random.vector(n);
-  numbers.nominal_rank = rank;
-  unit_sizes(numbers);
-  return numbers;
-}
-
-struct Condition
-{
-  double rows = 1.0;     // κ(A R⁻¹) of the directions that count
-  double inertia = 1.0;  // κ(Q)
-  double bar() const { return std::max(1e-11, 100.0 * kEpsilon * rows * std::sqrt(inertia)); }
-  /// What rounding of the elements of Q alone may change, in a form that must factor Q or a part of
-  /// it: above the bar where κ(Q)^½ > 100 κ(A R⁻¹), and then no two forms can agree better.
-  double rounding() const { return kEpsilon * inertia; }
-};
-
-Condition condition_of(const Eigen::MatrixXd & Q, const Eigen::MatrixXd & A, int rank)
-{
-  Condition result;
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(Q);
-  result.inertia = eigen.eigenvalues().maxCoeff() / eigen.eigenvalues().minCoeff();
-  if (rank > 0)
-  {
-    const Eigen::JacobiSVD<Eigen::MatrixXd> svd(A * eigen.operatorInverseSqrt());
-    result.rows = svd.singularValues()(0) / svd.singularValues()(rank - 1);
-  }
-  return result;
-}
-
-/// Udwadia-Kalaba (E10) with the symmetric root and an SVD, on the rows as they are.
-Eigen::VectorXd by_symmetric_root(const Numbers & numbers)
-{
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(numbers.Q);
-  const Eigen::MatrixXd inverse_root = eigen.operatorInverseSqrt();
-  const Eigen::VectorXd free = numbers.Q.ldlt().solve(numbers.h);
-  Eigen::JacobiSVD<Eigen::MatrixXd> svd(
-    numbers.A * inverse_root, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  svd.setThreshold(1e-11);
-  return free + inverse_root * svd.solve(numbers.b - numbers.A * free);
-}
-
-double difference(const Eigen::VectorXd & a, const Eigen::VectorXd & b)
-{
-  return (a - b).norm() / (1.0 + std::max(a.norm(), b.norm()));
-}
-
 /// Every formulation against the first one.
 void expect_agreement(const std::vector<Answer> & answers, double bar)
 {
@@ -232,7 +118,7 @@ std::vector<Answer> solve_all(const Numbers & numbers)
   return answers;
 }
 
-int repetitions() { return in_campaign() ? 10000 : 200; }
+int repetitions() { return test::in_campaign() ? 10000 : 200; }
 
 TEST(Formulations, when_asked_by_name_expect_that_one)
 {
@@ -810,132 +696,6 @@ TEST(Formulations, when_solving_expect_no_allocation_on_any_path)
     EXPECT_EQ(status, canonical.answer.status);
   }
 }
-
-// ---- scenarios ---------------------------------------------------------------------------------
-
-std::vector<std::string> scenario_names()
-{
-  std::vector<std::string> names;
-  for (const auto & entry : std::filesystem::directory_iterator(CD_CONFIG "/scenarios"))
-  {
-    if (entry.path().extension() == ".yaml")
-    {
-      names.push_back(entry.path().stem().string());
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-/// Whether Q is symmetric and positive definite beyond rounding, whatever its units.
-bool has_root(const Eigen::MatrixXd & Q)
-{
-  const Eigen::VectorXd scale = Q.diagonal().cwiseAbs().cwiseSqrt().cwiseInverse();
-  const Eigen::MatrixXd scaled = scale.asDiagonal() * Q * scale.asDiagonal();
-  return scaled.allFinite() && (Q - Q.transpose()).norm() <= 1e-12 * Q.norm() &&
-         Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(scaled, Eigen::EigenvaluesOnly)
-             .eigenvalues()
-             .minCoeff() > 1e-13;
-}
-
-class FormulationsOnScenarios : public testing::TestWithParam<std::string>
-{
-};
-
-TEST_P(FormulationsOnScenarios, when_states_are_random_on_the_manifold_expect_agreement)
-{
-  if (GetParam().rfind("panda", 0) == 0 && std::string(CD_EXAMPLE_ROBOT_DATA).empty())
-  {
-    GTEST_SKIP() << "example-robot-data is not installed";
-  }
-  const Scenario scenario = Scenario::load(CD_CONFIG "/scenarios/" + GetParam() + ".yaml");
-  const std::vector<std::string> names = ids();
-  std::vector<std::unique_ptr<Dynamics>> dynamics;
-  std::vector<std::unique_ptr<Workspace>> workspaces;
-  for (const std::string & id : names)
-  {
-    dynamics.push_back(std::make_unique<Dynamics>(
-      scenario.dynamics()->constraints(), scenario.dynamics()->options(), make_formulation(id)));
-    workspaces.push_back(std::make_unique<Workspace>(*dynamics.back()));
-    scenario.switch_constraints(*workspaces.back());
-    dynamics.back()->analyse(scenario.initial(), *workspaces.back());
-  }
-
-  Random random(26);
-  const System & system = scenario.system();
-  const ConstraintSet & set = dynamics.front()->constraints();
-  Workspace & reference = *workspaces.front();
-  const int wanted = in_campaign() ? 1000 : 20;
-  int states = 0;
-  double worst = 0.0;
-  double worst_multiplier = 0.0;
-  for (int trial = 0; trial < 10 * wanted && states < wanted; ++trial)
-  {
-    // Not all perturbed states lead back to the manifold; the perturbation shrinks until they do.
-    const double spread = 0.3 * std::pow(0.7, trial % 10);
-    State state = scenario.initial();
-    state.q += spread * random.vector(state.q.size());
-    state.u += spread * random.vector(state.u.size());
-    system.normalise(state.q);
-    if (
-      dynamics.front()->project_position(state.time, state.q, reference) != Status::kOk ||
-      dynamics.front()->project_velocity(state.time, state.q, state.u, reference) != Status::kOk)
-    {
-      continue;
-    }
-    const Eigen::VectorXd inputs = random.vector(system.input_count());
-    const Status expected =
-      dynamics.front()->solve(state.time, state.q, state.u, inputs, reference);
-    ASSERT_TRUE(has_output(expected)) << to_string(expected);
-    ++states;
-
-    const Eigen::MatrixXd & Q = reference.terms().mass_matrix;
-    std::vector<int> rows;
-    for (int row = 0; row < set.row_count(); ++row)
-    {
-      if (reference.is_active(set.constraint_of_row(row)))
-      {
-        rows.push_back(row);
-      }
-    }
-    Eigen::MatrixXd A(static_cast<Eigen::Index>(rows.size()), system.speed_count());
-    for (std::size_t i = 0; i < rows.size(); ++i)
-    {
-      A.row(static_cast<Eigen::Index>(i)) = reference.rows().jacobian.row(rows[i]);
-    }
-    const bool positive = has_root(Q);
-    // Where Q has no root, only forms without one are compared.
-    const double bar = positive ? condition_of(Q, A, reference.solution().rank).bar() : 1e-11;
-    for (std::size_t i = 1; i < names.size(); ++i)
-    {
-      const Status status =
-        dynamics[i]->solve(state.time, state.q, state.u, inputs, *workspaces[i]);
-      if (status == Status::kSingularInertia && needs_positive_inertia(names[i]))
-      {
-        EXPECT_FALSE(positive) << names[i];
-        continue;
-      }
-      ASSERT_EQ(status, expected) << names[i] << ": " << to_string(status);
-      const Solution & a = reference.solution();
-      const Solution & b = workspaces[i]->solution();
-      EXPECT_EQ(b.rank, a.rank) << names[i];
-      const double acceleration = difference(a.acceleration, b.acceleration);
-      const double multiplier = difference(a.multipliers, b.multipliers);
-      EXPECT_LE(acceleration, bar) << names[i];
-      EXPECT_LE(multiplier, 10.0 * bar) << names[i];
-      EXPECT_LE(difference(a.constraint_force, b.constraint_force), 10.0 * bar) << names[i];
-      worst = std::max(worst, acceleration / bar);
-      worst_multiplier = std::max(worst_multiplier, multiplier / bar);
-    }
-  }
-  EXPECT_EQ(states, wanted);
-  std::cout << states << " states, differences at most " << worst << " (accelerations) and "
-            << worst_multiplier << " (multipliers) of the bar\n";
-}
-
-INSTANTIATE_TEST_SUITE_P(
-  Scenarios, FormulationsOnScenarios, testing::ValuesIn(scenario_names()),
-  [](const testing::TestParamInfo<std::string> & name) { return name.param; });
 
 }  // namespace
 }  // namespace constrained_dynamics

@@ -1,55 +1,25 @@
 #include <cmath>
-#include <iostream>
 #include <limits>
-#include <random>
 
 #include <gtest/gtest.h>
 #include <Eigen/Dense>
 
 #include "allocation_counter.hpp"
 #include "constrained_dynamics/formulations/kane_nonminimal.hpp"
+#include "row_problems.hpp"
 
 namespace constrained_dynamics
 {
 namespace
 {
 
+using test::Random;
+
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
-class Random
-{
-public:
-  explicit Random(unsigned seed) : generator_(seed) { std::cout << "seed " << seed << "\n"; }
-  double number() { return normal_(generator_); }
-  int integer(int low, int high)
-  {
-    return std::uniform_int_distribution<int>(low, high)(generator_);
-  }
-  Eigen::MatrixXd matrix(Eigen::Index rows, Eigen::Index cols)
-  {
-    return Eigen::MatrixXd::NullaryExpr(rows, cols, [this]() { return number(); });
-  }
-  Eigen::VectorXd vector(Eigen::Index size) { return matrix(size, 1); }
-  Eigen::MatrixXd positive_definite(Eigen::Index size)
-  {
-    const Eigen::MatrixXd root = matrix(size, size);
-    return root * root.transpose() + 0.1 * Eigen::MatrixXd::Identity(size, size);
-  }
-
-private:
-  std::mt19937 generator_;
-  std::normal_distribution<double> normal_;
-};
-
 /// A problem that owns its numbers, and a solver with its memory.
-struct Case
+struct Case : test::Numbers
 {
-  Eigen::MatrixXd Q;
-  Eigen::VectorXd h;
-  Eigen::MatrixXd A;
-  Eigen::VectorXd b;
-  int nominal_rank = 0;
-
   Status solve(RankOptions options = {})
   {
     if (!data)
@@ -59,16 +29,14 @@ struct Case
       solution.constraint_force.setConstant(Q.rows(), 77.0);
       solution.multipliers.setConstant(A.rows(), 77.0);
       solution.redundancy.setConstant(A.rows(), 77.0);
-      ones.setOnes(A.rows());
+      test::unit_sizes(*this);
     }
-    const RowProblem problem{Q, h, A, b, ones, ones, nominal_rank};
-    return formulation.solve(problem, options, *data, solution);
+    return formulation.solve(problem(), options, *data, solution);
   }
 
   KaneNonminimal formulation;
   std::unique_ptr<FormulationData> data;
   RowSolution solution;
-  Eigen::VectorXd ones;
 };
 
 Case random_case(Random & random, int n, int rank, int rows)
@@ -84,27 +52,6 @@ Case random_case(Random & random, int n, int rank, int rows)
   return result;
 }
 
-/// Udwadia-Kalaba (E10) with the symmetric root and an SVD: another road to the same place.
-Eigen::VectorXd udwadia_kalaba(const Case & c)
-{
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(c.Q);
-  const Eigen::MatrixXd inverse_root = eigen.operatorInverseSqrt();
-  const Eigen::VectorXd a = c.Q.ldlt().solve(c.h);
-  Eigen::JacobiSVD<Eigen::MatrixXd> svd(
-    c.A * inverse_root, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  svd.setThreshold(1e-10);
-  return a + inverse_root * svd.solve(c.b - c.A * a);
-}
-
-double condition_of(const Case & c)
-{
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(c.Q);
-  const Eigen::MatrixXd scaled = c.A * eigen.operatorInverseSqrt();
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(scaled);
-  const double rows = svd.singularValues()(0) / svd.singularValues()(c.nominal_rank - 1);
-  return rows * std::sqrt(eigen.eigenvalues().maxCoeff() / eigen.eigenvalues().minCoeff());
-}
-
 TEST(KaneNonminimal, when_rows_are_independent_expect_udwadia_kalaba_and_kkt)
 {
   Random random(1);
@@ -114,8 +61,8 @@ TEST(KaneNonminimal, when_rows_are_independent_expect_udwadia_kalaba_and_kkt)
     const int m = random.integer(1, n);
     Case c = random_case(random, n, m, m);
     ASSERT_EQ(c.solve(), Status::kOk);
-    const double bar = std::max(1e-11, 100.0 * kEpsilon * condition_of(c));
-    const Eigen::VectorXd expected = udwadia_kalaba(c);
+    const double bar = test::condition_of(c.Q, c.A, c.nominal_rank).bar();
+    const Eigen::VectorXd expected = test::by_symmetric_root(c);
     EXPECT_LE((c.solution.acceleration - expected).norm(), bar * (1.0 + expected.norm()));
 
     Eigen::MatrixXd kkt = Eigen::MatrixXd::Zero(n + m, n + m);
@@ -131,6 +78,43 @@ TEST(KaneNonminimal, when_rows_are_independent_expect_udwadia_kalaba_and_kkt)
       (c.A.transpose() * c.solution.multipliers - c.solution.constraint_force).norm(),
       bar * (1.0 + c.solution.constraint_force.norm()));
     EXPECT_EQ(c.solution.rank, m);
+  }
+}
+
+TEST(KaneNonminimal, when_equations_are_asked_for_expect_t_and_v_that_give_the_same_motion)
+{
+  // (E6), by a dense LU of T.
+  Random random(10);
+  for (int i = 0; i < 400; ++i)
+  {
+    const int n = random.integer(1, 12);
+    const int rank = random.integer(0, n);
+    Case c = random_case(random, n, rank, rank == 0 ? 0 : rank + random.integer(0, 3));
+    if (i % 4 == 0)
+    {
+      c.Q += 0.005 * random.matrix(n, n);  // accelerations in active forces
+    }
+    ASSERT_EQ(c.solve(), Status::kOk);
+    Eigen::MatrixXd T(n, n);
+    Eigen::VectorXd V(n);
+    const long before = test::allocation_count();
+    KaneNonminimal::equations(*c.data, T, V);
+    EXPECT_EQ(test::allocation_count() - before, 0);
+    const Eigen::MatrixXd A1 = T.topRows(rank);
+    const Eigen::MatrixXd A2 =
+      c.Q.transpose().partialPivLu().solve(T.bottomRows(n - rank).transpose()).transpose();
+    const Eigen::FullPivLU<Eigen::MatrixXd> lu(T);
+    EXPECT_EQ(lu.rank(), n);
+    const Eigen::VectorXd expected = lu.solve(V);
+    const Eigen::MatrixXd symmetric = 0.5 * (c.Q + c.Q.transpose());
+    const double bar = test::condition_of(symmetric, c.A, rank).bar();
+    const double inertia = test::condition_of(symmetric, c.A, rank).inertia;
+    EXPECT_LE(test::difference(c.solution.acceleration, expected), bar);
+    // Of (E5): A1 and A2 are orthogonal, and A1 has the rows of A and their β.
+    EXPECT_LE((A1 * A2.transpose()).norm(), 1e-13 * inertia * (1.0 + A1.norm() * A2.norm()));
+    EXPECT_LE((c.A * A2.transpose()).norm(), 1e-13 * inertia * (1.0 + c.A.norm() * A2.norm()));
+    EXPECT_LE(test::difference(A1 * c.solution.acceleration, V.head(rank)), bar);
+    EXPECT_LE(test::difference(A2 * c.h, V.tail(n - rank)), 1e-13 * inertia);
   }
 }
 
@@ -175,8 +159,8 @@ TEST(KaneNonminimal, when_rows_are_redundant_expect_the_independent_set)
     const int rank = random.integer(1, n);
     Case c = random_case(random, n, rank, rank + random.integer(1, 8));
     ASSERT_EQ(c.solve(), Status::kOk);
-    const double bar = std::max(1e-11, 100.0 * kEpsilon * condition_of(c));
-    const Eigen::VectorXd expected = udwadia_kalaba(c);
+    const double bar = test::condition_of(c.Q, c.A, c.nominal_rank).bar();
+    const Eigen::VectorXd expected = test::by_symmetric_root(c);
     EXPECT_LE((c.solution.acceleration - expected).norm(), bar * (1.0 + expected.norm()));
     EXPECT_EQ(c.solution.rank, rank);
     // Least norm: λ lies in the range of A.

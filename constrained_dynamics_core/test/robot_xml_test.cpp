@@ -12,38 +12,22 @@
 #include <gtest/gtest.h>
 
 #include "constrained_dynamics/rigid_body_system.hpp"
+#include "robot_refusal.hpp"
 
 namespace constrained_dynamics
 {
 namespace
 {
 
+using test::refusal;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const std::string kRobots = CD_TEST_ROBOTS;
 
-/// The message of the refusal, or "" if there was none.
-std::string refusal(const SceneDescription & scene)
-{
-  try
-  {
-    RigidBodySystem system(scene);
-  }
-  catch (const std::invalid_argument & error)
-  {
-    return error.what();
-  }
-  return "";
-}
-
 std::string refusal_of_text(const std::string & text, RobotFormat format = RobotFormat::kUrdf)
 {
-  SceneDescription scene;
-  scene.robots.resize(1);
-  scene.robots[0].text = text;
-  scene.robots[0].format = format;
-  return refusal(scene);
+  return test::refusal_of_text(text, format);
 }
 
 /// A chain of `count` links with a hinge between each two.

@@ -16,12 +16,14 @@
 #include <Eigen/Geometry>
 
 #include "constrained_dynamics/rigid_body_system.hpp"
+#include "robot_refusal.hpp"
 
 namespace constrained_dynamics
 {
 namespace
 {
 
+using test::refusal;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -31,27 +33,9 @@ const std::string kRobots = CD_TEST_ROBOTS;
 constexpr double kTwin = 1e-12;
 constexpr double kGravity = 9.81;
 
-std::string refusal(const SceneDescription & scene)
-{
-  try
-  {
-    RigidBodySystem system(scene);
-  }
-  catch (const std::invalid_argument & error)
-  {
-    return error.what();
-  }
-  return "";
-}
-
 std::string refusal_of_text(const std::string & text, Base base = Base::kFixed)
 {
-  SceneDescription scene;
-  scene.robots.resize(1);
-  scene.robots[0].text = text;
-  scene.robots[0].format = RobotFormat::kSdf;
-  scene.robots[0].base = base;
-  return refusal(scene);
+  return test::refusal_of_text(text, RobotFormat::kSdf, base);
 }
 
 std::string replaced(std::string text, const std::string & from, const std::string & to)

@@ -1,7 +1,5 @@
 #include "constrained_dynamics/formulations/canonical_inversion.hpp"
 
-#include <algorithm>
-
 #include "row_scratch.hpp"
 
 namespace constrained_dynamics
@@ -10,13 +8,11 @@ namespace constrained_dynamics
 namespace
 {
 
-class CanonicalData : public RowScratch
+class CanonicalData : public RootScratch
 {
 public:
   CanonicalData(int n, int m)
-  : RowScratch(n, m),
-    inertia(n),
-    range(n, std::min(n, m)),
+  : RootScratch(n, m),
     constraint_part(Eigen::VectorXd::Zero(n)),
     momentum_part(Eigen::VectorXd::Zero(n)),
     next_constraint_part(Eigen::VectorXd::Zero(n)),
@@ -26,8 +22,8 @@ public:
   {
   }
 
-  /// Adds both parts of (E9) for the rows A1 u̇ = beta and the force h. With R⁻ᵀ A1ᵀ = U [T; 0],
-  /// (A1 R⁻¹)⁺ β = U [T⁻ᵀ β; 0], and the projector keeps the rest of U.
+  /// Adds both parts of (E9) for the rows A1 u̇ = beta and the force h: the projector keeps what of
+  /// U is not the range of R⁻ᵀ A1ᵀ.
   void add_parts(const ConstVectorRef & beta_now, const ConstVectorRef & force) noexcept
   {
     const Eigen::Index n = speed_count();
@@ -47,8 +43,6 @@ public:
     inertia.divide(acceleration);
   }
 
-  InertiaRoot inertia;
-  RangeFactorisation range;  // of R⁻ᵀ A1ᵀ
   // Of the last solve with output; the others are of a solve under way.
   Eigen::VectorXd constraint_part;
   Eigen::VectorXd momentum_part;
@@ -104,21 +98,15 @@ Status CanonicalInversion::do_solve(
   {
     return rank_status;
   }
-  if (!data.inertia.factor(problem.mass_matrix))
+  if (!data.factor_root(problem))
   {
     return Status::kSingularInertia;
   }
-  const Eigen::Index n = data.speed_count();
-  const Eigen::Index r = data.rank();
-  auto Y = data.range.matrix(n, r);
-  data.row_basis(Y);
-  data.inertia.divide_by_transpose(Y);
-  data.range.factor(n, r);
   data.next_constraint_part.setZero();
   data.next_momentum_part.setZero();
   data.add_parts(data.beta(), problem.force);  // (E9)
   data.residual(problem);
-  data.add_parts(data.residual_particular.head(r), data.residual_force);
+  data.add_parts(data.residual_particular.head(data.rank()), data.residual_force);
   data.force_from_motion(problem);
   const Status status = data.finish(problem, options, rank_status, solution);
   if (has_output(status))

@@ -11,16 +11,13 @@ namespace constrained_dynamics
 namespace
 {
 
-class ProjectionData : public RowScratch
+class ProjectionData : public RootScratch
 {
 public:
   ProjectionData(int n, int m, const Complement * given)
-  : RowScratch(n, m),
+  : RootScratch(n, m),
     given_scratch(given != nullptr ? given->make_scratch() : nullptr),
     given_complement(Eigen::MatrixXd::Zero(given != nullptr ? given->row_count() : 0, n)),
-    inertia(n),
-    range(n, std::min(n, m)),
-    basis(Eigen::MatrixXd::Zero(n, std::min(n, m))),
     complement(Eigen::MatrixXd::Zero(n, n)),
     mass_complement(Eigen::MatrixXd::Zero(n, n)),
     reduced(n),
@@ -34,18 +31,13 @@ public:
   /// (E12) for A1: F^c = A1ᵀ μ, which splits into λ as any force does. False without a root of Q.
   bool orthogonal_part(const RowProblem & problem) noexcept
   {
-    const Eigen::Index n = speed_count();
     const Eigen::Index r = rank();
-    if (!inertia.factor(problem.mass_matrix))
+    if (!factor_root(problem))
     {
       return false;
     }
-    // With R⁻ᵀ A1ᵀ = U [T; 0]: A1 Q⁻¹ A1ᵀ = Tᵀ T and A1 Q⁻¹ h = Tᵀ (Uᵀ R⁻ᵀ h)_1, so that nothing
-    // is squared: T μ = T⁻ᵀ β − (Uᵀ R⁻ᵀ h)_1.
-    auto Y = range.matrix(n, r);
-    Y = basis.leftCols(r);
-    inertia.divide_by_transpose(Y);
-    range.factor(n, r);
+    // A1 Q⁻¹ A1ᵀ = Tᵀ T and A1 Q⁻¹ h = Tᵀ (Uᵀ R⁻ᵀ h)_1, so that nothing is squared:
+    // T μ = T⁻ᵀ β − (Uᵀ R⁻ᵀ h)_1.
     force = problem.force;
     inertia.divide_by_transpose(force);
     range.apply_transpose(force);
@@ -112,9 +104,6 @@ public:
   std::unique_ptr<Complement::Scratch> given_scratch;
   Eigen::MatrixXd given_complement;  // N of the user (p × n)
   bool is_prepared = false;
-  InertiaRoot inertia;
-  RangeFactorisation range;
-  Eigen::MatrixXd basis;            // A1ᵀ (n × r)
   Eigen::MatrixXd complement;       // Nᵀ (n × p)
   Eigen::MatrixXd mass_complement;  // Q Nᵀ (n × p)
   ReducedInertia reduced;           // N Q Nᵀ (p × p)
@@ -170,9 +159,7 @@ Status Projection::do_solve(
   const Eigen::Index r = data.rank();
 
   // A1ᵀ = U [T; 0]: u̇_0 = U [T⁻ᵀ β; 0] is the shortest that satisfies the rows, Nᵀ = U [0; I].
-  auto basis = data.basis.leftCols(r);
-  data.row_basis(basis);
-  data.range.matrix(n, r) = basis;
+  data.row_basis(data.range.matrix(n, r));
   data.range.factor(n, r);
   data.start.head(r) = data.beta();
   data.start.tail(n - r).setZero();

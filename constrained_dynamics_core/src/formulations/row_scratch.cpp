@@ -407,4 +407,30 @@ void RangeFactorisation::divide_by_transpose(VectorRef x) const noexcept CD_NONB
   factor_.topLeftCorner(cols_, cols_).triangularView<Eigen::Upper>().transpose().solveInPlace(x);
 }
 
+// ---- RootScratch -------------------------------------------------------------------------------
+
+RootScratch::RootScratch(int speed_count, int max_row_count)
+: RowScratch(speed_count, max_row_count),
+  inertia(speed_count),
+  range(speed_count, std::min(speed_count, max_row_count)),
+  basis(Eigen::MatrixXd::Zero(speed_count, std::min(speed_count, max_row_count)))
+{
+}
+
+bool RootScratch::factor_root(const RowProblem & problem) noexcept CD_NONBLOCKING
+{
+  if (!inertia.factor(problem.mass_matrix))
+  {
+    return false;
+  }
+  const Eigen::Index n = speed_count();
+  const Eigen::Index r = rank();
+  row_basis(basis.leftCols(r));
+  auto Y = range.matrix(n, r);
+  Y = basis.leftCols(r);
+  inertia.divide_by_transpose(Y);
+  range.factor(n, r);
+  return true;
+}
+
 }  // namespace constrained_dynamics

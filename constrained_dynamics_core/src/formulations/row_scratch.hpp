@@ -165,4 +165,19 @@ private:
   Eigen::Index cols_ = 0;
 };
 
+/// What formulations with a root of the inertia share: R⁻ᵀ A1ᵀ = U [T; 0], with which
+/// (A1 R⁻¹)⁺ x = U [T⁻ᵀ x; 0] and A1 Q⁻¹ A1ᵀ = Tᵀ T.
+class RootScratch : public RowScratch
+{
+public:
+  RootScratch(int speed_count, int max_row_count);
+
+  /// Factors Q and R⁻ᵀ A1ᵀ of the rows that `begin` factored. False where Q has no root.
+  bool factor_root(const RowProblem & problem) noexcept CD_NONBLOCKING;
+
+  InertiaRoot inertia;       // R
+  RangeFactorisation range;  // U, T
+  Eigen::MatrixXd basis;     // A1ᵀ (n × r)
+};
+
 }  // namespace constrained_dynamics

@@ -1,7 +1,5 @@
 #include "constrained_dynamics/formulations/udwadia_kalaba.hpp"
 
-#include <algorithm>
-
 #include "row_scratch.hpp"
 
 namespace constrained_dynamics
@@ -10,21 +8,15 @@ namespace constrained_dynamics
 namespace
 {
 
-class UdwadiaKalabaData : public RowScratch
+class UdwadiaKalabaData : public RootScratch
 {
 public:
   UdwadiaKalabaData(int n, int m)
-  : RowScratch(n, m),
-    inertia(n),
-    range(n, std::min(n, m)),
-    basis(Eigen::MatrixXd::Zero(n, std::min(n, m))),
-    free(Eigen::VectorXd::Zero(n)),
-    correction(Eigen::VectorXd::Zero(n))
+  : RootScratch(n, m), free(Eigen::VectorXd::Zero(n)), correction(Eigen::VectorXd::Zero(n))
   {
   }
 
-  /// Adds the acceleration of (E10) for the rows A1 u̇ = beta and the force h. With
-  /// R⁻ᵀ A1ᵀ = U [T; 0], (A1 R⁻¹)⁺ x = U [T⁻ᵀ x; 0].
+  /// Adds the acceleration of (E10) for the rows A1 u̇ = beta and the force h.
   void add_motion(const ConstVectorRef & beta_now, const ConstVectorRef & force) noexcept
   {
     const Eigen::Index n = speed_count();
@@ -42,10 +34,7 @@ public:
     acceleration += free + correction;
   }
 
-  InertiaRoot inertia;
-  RangeFactorisation range;  // of R⁻ᵀ A1ᵀ
-  Eigen::MatrixXd basis;     // A1ᵀ (n × r)
-  Eigen::VectorXd free;      // a
+  Eigen::VectorXd free;  // a
   Eigen::VectorXd correction;
 };
 
@@ -66,22 +55,14 @@ Status UdwadiaKalaba::do_solve(
   {
     return rank_status;
   }
-  if (!data.inertia.factor(problem.mass_matrix))
+  if (!data.factor_root(problem))
   {
     return Status::kSingularInertia;
   }
-  const Eigen::Index n = data.speed_count();
-  const Eigen::Index r = data.rank();
-  auto basis = data.basis.leftCols(r);
-  data.row_basis(basis);
-  auto Y = data.range.matrix(n, r);
-  Y = basis;
-  data.inertia.divide_by_transpose(Y);
-  data.range.factor(n, r);
   data.acceleration.setZero();
   data.add_motion(data.beta(), problem.force);  // (E10)
   data.residual(problem);
-  data.add_motion(data.residual_particular.head(r), data.residual_force);
+  data.add_motion(data.residual_particular.head(data.rank()), data.residual_force);
   data.force_from_motion(problem);
   return data.finish(problem, options, rank_status, solution);
 }

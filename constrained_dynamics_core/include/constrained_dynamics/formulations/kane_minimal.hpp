@@ -7,11 +7,12 @@
 namespace constrained_dynamics
 {
 
-/// The minimal Kane form: p equations of motion for the independent speeds alone, block by block,
+/// The minimal Kane form: p equations of motion for the independent speeds alone,
 ///     (Q_II + Q_ID K + Kᵀ Q_DI + Kᵀ Q_DD K) u̇_I = h_I − Q_ID β + Kᵀ (h_D − Q_DD β),
-/// and the dependent accelerations by u̇_D = K u̇_I + β (E4). Speeds are partitioned by pivoting with
-/// hysteresis. Q as for KaneNonminimal: only the reduced inertia must be positive definite, or
-/// regular where Q is unsymmetric.
+/// and the dependent accelerations by u̇_D = K u̇_I + β (E4). These are the equations that
+/// KaneNonminimal solves in place of its n; the two differ in what they offer, not in arithmetic.
+/// Speeds are partitioned by pivoting with hysteresis. Q as for KaneNonminimal: only the reduced
+/// inertia must be positive definite, or regular where Q is unsymmetric.
 class CONSTRAINED_DYNAMICS_EXPORT KaneMinimal : public Formulation
 {
 public:

@@ -4,6 +4,7 @@
 
 #include "constrained_dynamics/formulation.hpp"
 #include "constrained_dynamics/row_factorisation.hpp"
+#include "constrained_dynamics/types.hpp"
 
 namespace constrained_dynamics
 {
@@ -21,6 +22,12 @@ public:
 
   /// The factorisation of the last solve, for reports. @pre data was made by this class.
   static const RowFactorisation & factorisation(const FormulationData & data);
+
+  /// Writes T (n × n) and V (n) of (E6), T u̇ = V, of the last solve with output: first the rows
+  /// A1 u̇ = β, as many as the rank, then A2 Q u̇ = A2 h. Columns are in the order of the problem.
+  /// @pre data was made by this class. Real-time safe: yes.
+  static void equations(const FormulationData & data, MatrixRef matrix, VectorRef right) noexcept
+    CD_NONBLOCKING;
 
 protected:
   Status do_solve(

@@ -1,0 +1,107 @@
+#include "run_statistics.hpp"
+
+#include <algorithm>
+
+namespace cdyn
+{
+
+namespace cd = constrained_dynamics;
+
+void Range::add(double value)
+{
+  if (!std::isfinite(value))
+  {
+    return;
+  }
+  first = count == 0 ? value : first;
+  last = value;
+  min = std::min(min, value);
+  max = std::max(max, value);
+  squares += value * value;
+  ++count;
+}
+
+void Violation::add(double value, int of_row)
+{
+  if (std::abs(value) > size || row < 0)
+  {
+    size = std::abs(value);
+    row = of_row;
+  }
+}
+
+Statistics::Statistics(const cd::Scenario & scenario)
+: set_(scenario.dynamics()->constraints()),
+  multipliers(static_cast<std::size_t>(set_.row_count())),
+  forces(static_cast<std::size_t>(set_.wrench_count())),
+  torques(static_cast<std::size_t>(set_.wrench_count())),
+  observables(scenario.observable_names().size())
+{
+}
+
+void Statistics::add(const cd::Simulation & simulation, const Eigen::VectorXd & observed)
+{
+  const cd::Workspace & workspace = simulation.workspace();
+  const cd::Solution & solution = workspace.solution();
+  for (int row = 0; row < set_.row_count(); ++row)
+  {
+    multipliers[static_cast<std::size_t>(row)].add(solution.multipliers(row));
+    if (!workspace.is_active(set_.constraint_of_row(row)))
+    {
+      continue;
+    }
+    if (set_.row(row).level == cd::RowLevel::kPosition)
+    {
+      position.add(workspace.rows().position(row), row);
+    }
+    if (set_.row(row).level != cd::RowLevel::kAcceleration)
+    {
+      velocity.add(workspace.rows().velocity(row), row);
+    }
+  }
+  for (std::size_t i = 0; i < forces.size(); ++i)
+  {
+    forces[i].add(solution.wrenches[i].on_a.force.norm());
+    torques[i].add(solution.wrenches[i].on_a.torque.norm());
+  }
+  for (std::size_t i = 0; i < observables.size(); ++i)
+  {
+    observables[i].add(observed(static_cast<Eigen::Index>(i)));
+  }
+  energy.add(simulation.kinetic_energy() + simulation.potential_energy());
+  ++outputs;
+}
+
+double Statistics::energy_change() const
+{
+  return energy.count > 0 ? std::max(energy.max - energy.first, energy.first - energy.min) : 0.0;
+}
+
+void Statistics::write_energy(cd::JsonWriter & json) const
+{
+  json.key("energy")
+    .begin_object()
+    .entry("start", energy.first)
+    .entry("end", energy.last)
+    .entry("largest_change", energy_change())
+    .end_object();
+}
+
+void Statistics::write_violation(cd::JsonWriter & json) const
+{
+  const auto write = [&](const std::string & name, const Violation & violation)
+  {
+    if (violation.row < 0)
+    {
+      json.null_entry(name).null_entry(name + "_row");
+      return;
+    }
+    json.entry(name, violation.size).entry(name + "_row", row_name(violation.row));
+  };
+  json.key("violation").begin_object();
+  write("position", position);
+  write("velocity", velocity);
+  json.end_object();
+}
+
+}  // namespace cdyn

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <Eigen/Core>
+
+#include "row_scratch.hpp"
+
+namespace constrained_dynamics
+{
+
+/// What the two Kane forms share. T of (E6) need not be factored: its rows A1 u̇ = β say
+/// u̇ = A2ᵀ ẇ + [β; 0], and its rows A2 Q u̇ = A2 h then are (A2 Q A2ᵀ) ẇ = A2 (h − Q [β; 0]).
+class KaneScratch : public RowScratch
+{
+public:
+  KaneScratch(int speed_count, int max_row_count);
+
+  /// `acceleration` of the rows that `begin` factored. False where A2 Q A2ᵀ is singular.
+  bool solve_reduced(const RowProblem & problem) noexcept CD_NONBLOCKING;
+
+  // In partition order, dependent speeds first.
+  Eigen::MatrixXd mass;         // Q
+  Eigen::VectorXd force;        // h
+  Eigen::MatrixXd mass_a2;      // Q A2ᵀ (n × p)
+  ReducedInertia reduced;       // A2 Q A2ᵀ (p × p)
+  Eigen::VectorXd remaining;    // h − Q [β; 0]
+  Eigen::VectorXd independent;  // ẇ = u̇_I
+};
+
+}  // namespace constrained_dynamics
