@@ -1,6 +1,7 @@
 #include "constrained_dynamics/dynamics.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "method.hpp"
+#include "workload.hpp"
 
 namespace constrained_dynamics::bench
 {
@@ -26,6 +27,7 @@ public:
     status_ = dynamics_.solve(state_.time, state_.q, state_.u, inputs_, workspace_);
   }
 
+  bool succeeded() const override { return has_output(status_); }
   Eigen::VectorXd acceleration() const override { return workspace_.solution().acceleration; }
 
 private:
