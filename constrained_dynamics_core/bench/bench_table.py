@@ -164,12 +164,16 @@ def error_entry(workload, method):
 
 
 def growth_table(workloads):
+    """Exponents between the smallest and the largest size; empty where no family has two sizes."""
     families = {}
     for w in workloads:
         if w.family:
             families.setdefault(w.family, []).append(w)
     ends = {f: (min(ws, key=lambda w: w.size), max(ws, key=lambda w: w.size)) for f, ws in families.items()}
     ends = {f: e for f, e in ends.items() if e[0].size < e[1].size}
+
+    if not ends:
+        return ""
 
     def exponent(family, method):
         small, large = ends[family]
@@ -203,7 +207,9 @@ def tables(results):
                  "another problem of a similar cost.\n")
     text += "\nPlanar loops cost Pinocchio, Simbody and MuJoCo three rows each against two.\n"
     text += "\n## Ratio to constraintDynamics\n\n" + method_table(workloads, ratio_entry)
-    text += f"\n## Growth: exponent of N (bar for `auto`: {GROWTH_BAR})\n\n" + growth_table(workloads)
+    growth = growth_table(workloads)
+    if growth:
+        text += f"\n## Growth: exponent of N (bar for `auto`: {GROWTH_BAR})\n\n" + growth
     text += ("\n## Relative error of the accelerations\n\nAgainst a solution in long double arithmetic.\n\n"
              + method_table(workloads, error_entry))
     for name, reason in results["left_out"].items():
