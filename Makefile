@@ -22,6 +22,8 @@ cxx_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard
 demo_scenario := config/scenarios/panda_cutter.yaml
 demo_plot := constrained_dynamics_core/examples/plot_run.py
 demo_out := out/demo
+# BENCH=quick: small sizes, few repetitions.
+BENCH ?= full
 
 # $(call configure,preset): configures build/<preset>; a folder that was configured for another place
 # (the repository was moved or copied) is made anew.
@@ -34,12 +36,12 @@ define configure
 @grep -E '^-- (Pinocchio|Robots)|Warning' build/$(1).log
 endef
 
-.PHONY: help setup test demo campaign $(sanitizers) build format lint clean
+.PHONY: help setup test demo campaign bench $(sanitizers) build format lint clean
 .NOTPARALLEL:
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "Variables: PINOCCHIO=4.1|3.9 (now $(PINOCCHIO)), JOBS=number (now $(JOBS)), CI=1 (warnings are errors)"
+	@echo "Variables: PINOCCHIO=4.1|3.9 (now $(PINOCCHIO)), JOBS=number (now $(JOBS)), CI=1 (warnings are errors), BENCH=full|quick"
 
 test: build ## build and run all tests
 	@setup/run_tests.sh $(build) -j $(JOBS)
@@ -59,6 +61,18 @@ demo: setup ## a robot with its constraint forces: table, CSV and plot
 
 campaign: build ## the long tests, with their large counts
 	@setup/run_tests.sh $(build) -j $(JOBS) -C Campaign -L campaign
+
+bench: ## the library and its peers on the same systems: out/bench/bench.json and table.md
+	@case "$(BENCH)" in full | quick) ;; *) \
+	  echo "make bench: BENCH is '$(BENCH)'; allowed are full (the default) and quick" >&2; exit 1 ;; esac
+	@setup/setup.sh --bench 4.1
+	$(call configure,bench)
+	@echo "== build: cd_bench ($(JOBS) at a time)"
+	@cmake --build build/bench --parallel $(JOBS) --target cd_bench
+	@echo "== run: $(BENCH)"
+	@.venv/bin/python -B constrained_dynamics_core/bench/run_bench.py build/bench/bin/cd_bench out/bench \
+	  $(if $(filter quick,$(BENCH)),--quick)
+	@echo "== written: out/bench/bench.json out/bench/table.md"
 
 setup: ## Debian packages and .venv (all other targets call it)
 	@setup/setup.sh $(PINOCCHIO)

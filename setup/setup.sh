@@ -3,9 +3,10 @@
 # that is permitted, PyPI packages into a virtual environment. A second run finds everything in place,
 # needs no network and takes a fraction of a second.
 #
-# usage: setup/setup.sh [--sanitizers] [4.1|3.9]
+# usage: setup/setup.sh [--sanitizers] [--bench] [4.1|3.9]
 #   4.1, 3.9       version of Pinocchio: .venv (4.1, the default) or .venv-pinocchio-3.9
 #   --sanitizers   also the compiler of the presets asan-ubsan, tsan and rtsan
+#   --bench        also the peers that `make bench` measures (MuJoCo: .venv-bench)
 # environment:
 #   CD_SKIP_APT=1  leave Debian packages alone (their parts come from somewhere else)
 #   CD_PYTHON=...  the Python interpreter that makes the virtual environment
@@ -21,10 +22,15 @@ fail() {
 }
 
 pinocchio=4.1
+bench=
 package_lists=(setup/debian-packages.txt)
 for argument in "$@"; do
   case "$argument" in
     --sanitizers) package_lists+=(setup/debian-packages-sanitizers.txt) ;;
+    --bench)
+      package_lists+=(setup/debian-packages-bench.txt)
+      bench=1
+      ;;
     4.1 | 3.9) pinocchio=$argument ;;
     *) fail "PINOCCHIO is '$argument'; allowed are 4.1 (the default) and 3.9." ;;
   esac
@@ -87,62 +93,74 @@ fi
 
 # ---- PyPI packages ---------------------------------------------------------------------------------
 
-if [ "$pinocchio" = 4.1 ]; then venv=.venv; else venv=.venv-pinocchio-$pinocchio; fi
-requirements=setup/requirements-pinocchio-$pinocchio.txt
-stamp=$venv/set-up-complete
-# The stamp is written last and holds what the environment was made from.
-wanted="$(sha256sum <"$requirements" | cut -d' ' -f1) $PWD/$venv"
-
-if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && "$venv/bin/python" -c '' 2>/dev/null; then
-  exit 0
-fi
-
-# A Python of 3.9 or newer that can make environments and speak TLS. The system's own comes first:
-# its development files are the ones that apt installs.
-python=
-for candidate in ${CD_PYTHON:-/usr/bin/python3 python3}; do
-  if "$candidate" -c 'import ensurepip, ssl, sys, venv; sys.exit(sys.version_info < (3, 9))' \
-    2>/dev/null; then
-    python=$candidate
-    break
-  fi
-done
-[ -n "$python" ] || fail "no Python 3.9 or newer with venv, ensurepip and ssl was found." \
-  "Tried: ${CD_PYTHON:-/usr/bin/python3 python3}.  On Debian:  apt-get install python3-venv"
-
-count=$(grep -cv '^#' "$requirements")
-say "PyPI packages for Pinocchio $pinocchio into $venv ($count packages, some 0.5 GB to download)"
-rm -rf "$venv"
-log=$(mktemp)
-give_up() {
-  rm -rf "$venv" "$log"
-  fail "$@"
+# find_python OLDEST: a Python of that version (such as 3.9) or newer that can make environments and
+# speak TLS. The system's own comes first: its development files are the ones that apt installs.
+find_python() {
+  local candidate
+  for candidate in ${CD_PYTHON:-/usr/bin/python3 python3}; do
+    if "$candidate" -c "import ensurepip, ssl, sys, venv; sys.exit(sys.version_info < (${1/./, }))" \
+      2>/dev/null; then
+      printf '%s\n' "$candidate"
+      return
+    fi
+  done
+  fail "no Python $1 or newer with venv, ensurepip and ssl was found." \
+    "Tried: ${CD_PYTHON:-/usr/bin/python3 python3}.  On Debian:  apt-get install python3-venv"
 }
-trap 'rm -rf "$venv" "$log"; exit 130' INT TERM
-"$python" -m venv "$venv" >"$log" 2>&1 ||
-  give_up "$python could not make a virtual environment: $(tail -n 1 "$log")" \
-    "On Debian:  apt-get install python3-venv"
-"$venv/bin/python" -m pip --version >/dev/null 2>&1 ||
-  "$venv/bin/python" -m ensurepip --upgrade >"$log" 2>&1 ||
-  give_up "there is no pip in the new virtual environment: $(tail -n 1 "$log")" \
-    "On Debian:  apt-get install python3-venv"
-# --no-deps: the file names every package, and nothing that it does not name comes in.
-if ! "$venv/bin/python" -m pip --disable-pip-version-check --no-input install --no-deps \
-  --only-binary :all: --progress-bar off -r "$requirements" 2>"$log.err" >"$log"; then
-  index=$("$venv/bin/python" -m pip config get global.index-url 2>/dev/null) || index=
-  index=${PIP_INDEX_URL:-${index:-https://pypi.org/simple}}
-  # The retries say why the connection broke, the errors what was wanted.
-  reasons=$(grep -oE "broken by '.*" "$log.err" | tail -n 1 | cut -c 1-300) || reasons=
-  errors=$(grep -E '^ERROR' "$log.err" | tail -n 3) || errors=
+
+# make_environment FOLDER REQUIREMENTS OLDEST_PYTHON WHAT: a virtual environment with exactly the
+# packages that a file names.
+make_environment() {
+  local venv=$1 requirements=$2 oldest=$3 what=$4
+  local stamp=$venv/set-up-complete wanted python count log index reasons errors
+  # The stamp is written last and holds what the environment was made from.
+  wanted="$(sha256sum <"$requirements" | cut -d' ' -f1) $PWD/$venv"
+  if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && "$venv/bin/python" -c '' 2>/dev/null; then
+    return 0
+  fi
+  python=$(find_python "$oldest")
+  count=$(grep -cv '^#' "$requirements")
+  say "PyPI packages $what into $venv ($count of them)"
+  rm -rf "$venv"
+  log=$(mktemp)
+  give_up() {
+    rm -rf "$venv" "$log"
+    fail "$@"
+  }
+  # shellcheck disable=SC2064  # the names of now
+  trap "rm -rf '$venv' '$log'; exit 130" INT TERM
+  "$python" -m venv "$venv" >"$log" 2>&1 ||
+    give_up "$python could not make a virtual environment: $(tail -n 1 "$log")" \
+      "On Debian:  apt-get install python3-venv"
+  "$venv/bin/python" -m pip --version >/dev/null 2>&1 ||
+    "$venv/bin/python" -m ensurepip --upgrade >"$log" 2>&1 ||
+    give_up "there is no pip in the new virtual environment: $(tail -n 1 "$log")" \
+      "On Debian:  apt-get install python3-venv"
+  # --no-deps: the file names every package, and nothing that it does not name comes in.
+  if ! "$venv/bin/python" -m pip --disable-pip-version-check --no-input install --no-deps \
+    --only-binary :all: --progress-bar off -r "$requirements" 2>"$log.err" >"$log"; then
+    index=$("$venv/bin/python" -m pip config get global.index-url 2>/dev/null) || index=
+    index=${PIP_INDEX_URL:-${index:-https://pypi.org/simple}}
+    # The retries say why the connection broke, the errors what was wanted.
+    reasons=$(grep -oE "broken by '.*" "$log.err" | tail -n 1 | cut -c 1-300) || reasons=
+    errors=$(grep -E '^ERROR' "$log.err" | tail -n 3) || errors=
+    rm -f "$log.err"
+    give_up "the PyPI packages of $requirements could not be had from $index." \
+      "$(sed "2,\$s/^/  /" <<<"${errors:-pip gave no reason.}")" "${reasons:+connection $reasons}" \
+      "Is there a network? A mirror can be named by the environment variable PIP_INDEX_URL."
+  fi
   rm -f "$log.err"
-  give_up "the PyPI packages of $requirements could not be had from $index." \
-    "$(sed "2,\$s/^/  /" <<<"${errors:-pip gave no reason.}")" "${reasons:+connection $reasons}" \
-    "Is there a network? A mirror can be named by the environment variable PIP_INDEX_URL."
+  "$venv/bin/python" -m pip --disable-pip-version-check check >"$log" 2>&1 ||
+    say "pip check of $venv: $(tr '\n' ';' <"$log")"
+  printf '%s\n' "$wanted" >"$stamp"
+  rm -f "$log"
+  trap - INT TERM
+  say "$venv is complete"
+}
+
+if [ "$pinocchio" = 4.1 ]; then venv=.venv; else venv=.venv-pinocchio-$pinocchio; fi
+make_environment "$venv" "setup/requirements-pinocchio-$pinocchio.txt" 3.9 \
+  "for Pinocchio $pinocchio, some 0.5 GB to download,"
+if [ -n "$bench" ]; then
+  make_environment .venv-bench setup/requirements-bench.txt 3.11 "of the peers"
 fi
-rm -f "$log.err"
-"$venv/bin/python" -m pip --disable-pip-version-check check >"$log" 2>&1 ||
-  say "pip check of $venv: $(tr '\n' ';' <"$log")"
-printf '%s\n' "$wanted" >"$stamp"
-rm -f "$log"
-trap - INT TERM
-say "$venv is complete"

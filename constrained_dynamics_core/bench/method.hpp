@@ -7,10 +7,10 @@
 
 #include <Eigen/Core>
 
-#include "workloads.hpp"
-
 namespace constrained_dynamics::bench
 {
+
+struct Workload;
 
 /// One way to constrained forward dynamics, ready to run on one workload. All memory is taken when
 /// it is made.
@@ -24,6 +24,8 @@ public:
 
   /// Kinematics, inertia, bias, rows, accelerations and multipliers at the workload's state.
   virtual void run() = 0;
+  /// Whether the last run gave a result.
+  virtual bool succeeded() const { return true; }
   /// Accelerations of the last run in the order of the system's speeds.
   virtual Eigen::VectorXd acceleration() const = 0;
 };
@@ -37,7 +39,18 @@ struct MethodEntry
 
 using MethodList = std::vector<MethodEntry>;
 
+template <typename Type>
+std::unique_ptr<Method> make_method(const Workload & workload)
+{
+  return std::make_unique<Type>(workload);
+}
+
 MethodList library_methods();               ///< every formulation of the library
-MethodList pinocchio_constraint_methods();  ///< constraintDynamics, aba
+MethodList dense_methods();                 ///< dense KKT with the library's terms
+MethodList pinocchio_constraint_methods();  ///< constraintDynamics, aba (unconstrained)
+MethodList pinocchio_pv_methods();          ///< pv, constrainedABA
+MethodList pinocchio_lcaba_methods();       ///< lcaba
+MethodList mujoco_methods();                ///< mj_forward
+MethodList simbody_methods();               ///< realize(Acceleration)
 
 }  // namespace constrained_dynamics::bench

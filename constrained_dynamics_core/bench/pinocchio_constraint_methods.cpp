@@ -2,7 +2,7 @@
 #include <pinocchio/algorithm/constrained-dynamics.hpp>
 
 #include "method.hpp"
-#include "pinocchio_model.hpp"
+#include "pinocchio_constraints.hpp"
 
 namespace constrained_dynamics::bench
 {
@@ -13,46 +13,31 @@ namespace
 class ConstraintDynamics : public Method
 {
 public:
-  explicit ConstraintDynamics(const Workload & workload) : robot_(workload), data_(robot_.model)
+  explicit ConstraintDynamics(const Workload & workload) : problem_(workload)
   {
-    for (const Closure & closure : workload.closures)
-    {
-      const PinocchioModel::Attached a = robot_.attached(closure.a);
-      const PinocchioModel::Attached b = robot_.attached(closure.b);
-      const pinocchio::RigidConstraintModel model(
-        closure.kind == Closure::Kind::kWeld ? pinocchio::CONTACT_6D : pinocchio::CONTACT_3D,
-        robot_.model, a.joint, a.placement, b.joint, b.placement, pinocchio::LOCAL);
-      for (int copy = 0; copy < (workload.redundant ? 2 : 1); ++copy)
-      {
-        constraints_.push_back(model);
-      }
-    }
-    for (const auto & constraint : constraints_)
-    {
-      constraint_data_.emplace_back(constraint);
-    }
     // Rows of full rank are solved in one go; others need the proximal iterations.
-    if (workload.planar || workload.redundant)
+    if (!problem_.robot.has_full_rank)
     {
       settings_ = pinocchio::ProximalSettings(1e-12, 1e-10, 20);
     }
-    pinocchio::initConstraintDynamics(robot_.model, data_, constraints_, constraint_data_);
+    pinocchio::initConstraintDynamics(
+      problem_.robot.model, problem_.data, problem_.constraints, problem_.constraint_data);
   }
 
   void run() override
   {
     pinocchio::constraintDynamics(
-      robot_.model, data_, robot_.q, robot_.v, robot_.tau, constraints_, constraint_data_,
-      settings_);
+      problem_.robot.model, problem_.data, problem_.robot.q, problem_.robot.v, problem_.robot.tau,
+      problem_.constraints, problem_.constraint_data, settings_);
   }
 
-  Eigen::VectorXd acceleration() const override { return robot_.in_system_order(data_.ddq); }
+  Eigen::VectorXd acceleration() const override
+  {
+    return problem_.robot.in_system_order(problem_.data.ddq);
+  }
 
 private:
-  PinocchioModel robot_;
-  pinocchio::Data data_;
-  pinocchio::RigidConstraintModelVector constraints_;
-  pinocchio::RigidConstraintDataVector constraint_data_;
+  PinocchioProblem problem_;
   pinocchio::ProximalSettings settings_;
 };
 
@@ -78,19 +63,13 @@ private:
   Eigen::Ref<const Eigen::VectorXd> tau_;
 };
 
-template <typename Type>
-std::unique_ptr<Method> make(const Workload & workload)
-{
-  return std::make_unique<Type>(workload);
-}
-
 }  // namespace
 
 MethodList pinocchio_constraint_methods()
 {
   return {
-    {"pinocchio_constraint_dynamics", make<ConstraintDynamics>},
-    {"pinocchio_aba", make<ArticulatedBody>}};
+    {"pinocchio_constraint_dynamics", make_method<ConstraintDynamics>},
+    {"pinocchio_aba", make_method<ArticulatedBody>}};
 }
 
 }  // namespace constrained_dynamics::bench

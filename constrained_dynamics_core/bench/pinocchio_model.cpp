@@ -9,6 +9,8 @@
 #include <pinocchio/algorithm/model.hpp>
 #include <pinocchio/parsers/urdf.hpp>
 
+#include "workload.hpp"
+
 namespace constrained_dynamics::bench
 {
 
@@ -54,11 +56,40 @@ pinocchio::SE3 placement_of(const Pose & pose)
   return pinocchio::SE3(rotation, pose.xyz);
 }
 
+/// Joint that carries a place, and the place in the joint's frame.
+struct Attached
+{
+  pinocchio::JointIndex joint;
+  pinocchio::SE3 placement;
+};
+
+Attached attach(const pinocchio::Model & model, const Place & place)
+{
+  if (place.link == "world")
+  {
+    return {0, placement_of(place.pose)};
+  }
+  const auto & frame = model.frames[model.getFrameId(place.link, pinocchio::BODY)];
+  return {frame.parentJoint, frame.placement * placement_of(place.pose)};
+}
+
 }  // namespace
 
 PinocchioModel::PinocchioModel(const Workload & workload)
-: model(make_model(workload.scene.robots[0]))
+: model(make_model(workload.scene.robots[0])),
+  has_full_rank(!workload.planar && !workload.redundant),
+  closes_to_world(true)
 {
+  for (const Closure & closure : workload.closures)
+  {
+    const Attached a = attach(model, closure.a);
+    const Attached b = attach(model, closure.b);
+    const JointClosure in_joints{
+      closure.kind == Closure::Kind::kWeld, a.joint, a.placement, b.joint, b.placement};
+    closures.insert(closures.end(), workload.redundant ? 2 : 1, in_joints);
+    closes_to_world = closes_to_world && b.joint == 0;
+  }
+
   const System & system = *workload.system;
   if (model.nv != system.speed_count())
   {
@@ -117,17 +148,6 @@ Eigen::VectorXd PinocchioModel::in_system_order(const Eigen::VectorXd & x) const
     result(static_cast<Eigen::Index>(i)) = x(speed_index_[i]);
   }
   return result;
-}
-
-PinocchioModel::Attached PinocchioModel::attached(const Place & place) const
-{
-  if (place.link == "world")
-  {
-    return {0, placement_of(place.pose)};
-  }
-  const pinocchio::FrameIndex id = model.getFrameId(place.link, pinocchio::BODY);
-  const auto & frame = model.frames[id];
-  return {frame.parentJoint, frame.placement * placement_of(place.pose)};
 }
 
 }  // namespace constrained_dynamics::bench

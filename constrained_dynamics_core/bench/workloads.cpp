@@ -20,6 +20,8 @@ namespace
 
 using Values = std::vector<std::pair<std::string, double>>;
 
+constexpr double kPi = 3.14159265358979323846;
+
 // All planar systems: plane x z, joints count counterclockwise about −y, rods lie along x at 0.
 const Eigen::Vector3d kPlanarAxis(0.0, -1.0, 0.0);
 
@@ -161,20 +163,21 @@ Workload four_bar(bool redundant)
   urdf.add_revolute("crank", "ground", Eigen::Vector3d::Zero(), kPlanarAxis, rod(1.0, 1.0));
   urdf.add_revolute("coupler", "crank", Eigen::Vector3d::UnitX(), kPlanarAxis, rod(2.0, 2.0));
   urdf.add_revolute(
-    "rocker", "ground", 4.0 * Eigen::Vector3d::UnitX(), kPlanarAxis, rod(rocker_length, 4.0));
+    "rocker", "coupler", 2.0 * Eigen::Vector3d::UnitX(), kPlanarAxis, rod(rocker_length, 4.0));
   Workload workload = redundant ? start("W6a", "W1 with every constraint twice", urdf.text())
                                 : start("W1", "planar four-bar", urdf.text());
   workload.planar = true;
   workload.redundant = redundant;
+  // Cut at the rocker's pivot on the ground: a cut that every peer can express.
   workload.closures.push_back(
-    {Closure::Kind::kPoint, {"coupler", at(2.0)}, {"rocker", at(rocker_length)}});
+    {Closure::Kind::kPoint, {"rocker", at(rocker_length)}, {"world", at(4.0)}});
   build(workload);
   close_frames(workload);
-  constexpr double kHalfTurn = 3.14159265358979323846;
+  // Crank along x, coupler upright at (1, 0) to (1, 2), rocker from there down to (4, 0).
   set_state(
     workload, {{"crank_joint", 0.0},
-               {"coupler_joint", kHalfTurn / 2.0},
-               {"rocker_joint", kHalfTurn - std::atan(2.0 / 3.0)}});
+               {"coupler_joint", kPi / 2.0},
+               {"rocker_joint", -kPi / 2.0 - std::atan(2.0 / 3.0)}});
   return workload;
 }
 
@@ -316,7 +319,7 @@ Workload closed_loop(int count)
 {
   UrdfWriter urdf("ground");
   Values posture;
-  const double turn = 2.0 * 3.14159265358979323846 / (count + 1);
+  const double turn = 2.0 * kPi / (count + 1);
   for (int i = 0; i < count; ++i)
   {
     urdf.add_revolute(
@@ -436,9 +439,14 @@ Workload wheeled_arm()
 
 }  // namespace
 
-std::vector<WorkloadEntry> all_workloads(bool quick, const std::string & robots)
+// The robot reader allows 500 links and a depth of 200: W4b has a depth of N + 1, W4c one of 2N
+// + 1.
+FamilySizes full_sizes() { return {{20, 40, 80, 200}, {20, 40, 80, 160}, {20, 40, 80}}; }
+
+FamilySizes quick_sizes() { return {{20, 40}, {20, 40}, {20, 40}}; }
+
+std::vector<WorkloadEntry> all_workloads(const FamilySizes & sizes, const std::string & robots)
 {
-  const std::vector<int> sizes = quick ? std::vector<int>{20, 40} : std::vector<int>{20, 40, 80};
   std::vector<WorkloadEntry> entries;
   const auto add = [&](const std::string & name, std::function<Workload()> make) {
     entries.push_back({name, std::move(make)});
@@ -450,15 +458,15 @@ std::vector<WorkloadEntry> all_workloads(bool quick, const std::string & robots)
     add("W2b", [robots] { return panda_welded(robots, false); });
     add("W3", [robots] { return humanoid(robots); });
   }
-  for (const int size : sizes)
+  for (const int size : sizes.side_by_side)
   {
     add(numbered("W4a_", size), [size] { return four_bars_side_by_side(size); });
   }
-  for (const int size : sizes)
+  for (const int size : sizes.loop)
   {
     add(numbered("W4b_", size), [size] { return closed_loop(size); });
   }
-  for (const int size : sizes)
+  for (const int size : sizes.tower)
   {
     add(numbered("W4c_", size), [size] { return tower_of_four_bars(size); });
   }

@@ -1,59 +1,13 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include <Eigen/Core>
-
-#include "constrained_dynamics/dynamics.hpp"
-#include "constrained_dynamics/rigid_body_system.hpp"
+#include "workload.hpp"
 
 namespace constrained_dynamics::bench
 {
-
-/// A frame fixed to a link of the robot, or to the "world".
-struct Place
-{
-  std::string link;
-  Pose pose;
-};
-
-/// What a peer that knows points and welds alone puts in place of the constraints.
-struct Closure
-{
-  enum class Kind
-  {
-    kPoint,  ///< the origins of a and b coincide
-    kWeld,   ///< the frames coincide
-  };
-  Kind kind = Kind::kPoint;
-  Place a;
-  Place b;
-};
-
-/// One system with constraints at one state on its manifold, for the library and for its peers.
-struct Workload
-{
-  std::string name;
-  std::string text;        ///< one line for the table
-  std::string family;      ///< e.g. "W4a" of W4a_20; empty where there is one size
-  int size = 0;            ///< N of the family
-  SceneDescription scene;  ///< one robot; its joints' damping is not applied
-  std::shared_ptr<const RigidBodySystem> system;
-  std::vector<std::shared_ptr<const Constraint>> constraints;
-  State state;
-  Eigen::VectorXd inputs;  ///< τ
-  Eigen::VectorXd force;   ///< G τ
-  int rank = 0;            ///< of the rows, known by construction
-  std::vector<Closure> closures;
-  bool planar = false;       ///< moves in the plane x z: a point closure has a row without effect
-  bool redundant = false;    ///< every constraint is given twice
-  bool is_stand_in = false;  ///< the closures only cost alike; they are not the constraints
-
-  ConstraintSet constraint_set() const { return ConstraintSet(system, constraints); }
-};
 
 /// A workload that is made when its turn comes.
 struct WorkloadEntry
@@ -62,10 +16,21 @@ struct WorkloadEntry
   std::function<Workload()> make;
 };
 
-/// Every workload; the sizes N of W4a, W4b and W4c are stated here and nowhere else.
-/// @param quick the small sizes alone.
+/// Sizes N of the families W4a, W4b and W4c.
+struct FamilySizes
+{
+  std::vector<int> side_by_side;
+  std::vector<int> loop;
+  std::vector<int> tower;
+};
+
+/// The sizes of `make bench`, stated here and nowhere else.
+FamilySizes full_sizes();
+FamilySizes quick_sizes();
+
+/// Every workload, those of a family once for each size.
 /// @param robots folder `robots` of example-robot-data; where it is empty W2, W3 and W6b are left
 /// out.
-std::vector<WorkloadEntry> all_workloads(bool quick, const std::string & robots);
+std::vector<WorkloadEntry> all_workloads(const FamilySizes & sizes, const std::string & robots);
 
 }  // namespace constrained_dynamics::bench
