@@ -79,7 +79,6 @@ Workspace::Workspace(const Dynamics & dynamics)
   }
   scratch_.buffer.setZero(buffer);
   formulation_data_ = dynamics.formulation().make_data(system.speed_count(), set.row_count());
-  projection_data_ = dynamics.formulation().make_data(system.speed_count(), set.row_count());
   rows_.position.setZero(m);
   rows_.velocity.setZero(m);
   rows_.jacobian.setZero(m, n);
@@ -96,6 +95,16 @@ Workspace::Workspace(const Dynamics & dynamics)
     nominal_rank_[kPositionRows] += level == RowLevel::kPosition ? 1 : 0;
     nominal_rank_[kVelocityRows] += level != RowLevel::kAcceleration ? 1 : 0;
     nominal_rank_[kAllRows] += 1;
+  }
+  const bool shares_partition = dynamics.options().stabilisation.keep_independent &&
+                                nominal_rank_[kVelocityRows] == nominal_rank_[kAllRows];
+  for (const Subset subset : {kPositionRows, kVelocityRows})
+  {
+    if (!(subset == kVelocityRows && shares_partition))
+    {
+      projection_data_[subset] =
+        dynamics.formulation().make_data(system.speed_count(), set.row_count());
+    }
   }
   active_rows_.setZero(m);
   active_jacobian_.setZero(m, n);
@@ -180,6 +189,13 @@ Dynamics::Dynamics(
   check_gain_size("velocity_gain (Γ1)", stabilisation.velocity_gain, position_rows_.size());
   check_gain_size("position_gain (Γ2)", stabilisation.position_gain, position_rows_.size());
   check_gain_size("nonholonomic_gain (Γ)", stabilisation.nonholonomic_gain, velocity_rows_.size());
+  if (stabilisation.keep_independent && !formulation_->has_independent_speeds())
+  {
+    throw std::invalid_argument(
+      std::string("stabilisation keeps independent speeds, and formulation ") +
+      formulation_->name() +
+      " has none; allowed: coordinate_partition, coordinate_partition_selected");
+  }
 }
 
 Status Dynamics::evaluate_rows(Workspace::Subset subset, Workspace & workspace) const noexcept
@@ -259,7 +275,7 @@ void Dynamics::gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Wo
 }
 
 Status Dynamics::solve_gathered(
-  Workspace::Subset subset, RankOptions rank, FormulationData & data,
+  Workspace::Subset subset, RankOptions rank, FormulationData & data, bool keep_independent,
   Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   const int m = workspace.active_row_count_;
@@ -278,7 +294,9 @@ Status Dynamics::solve_gathered(
     workspace.active_scale_.head(m),
     workspace.active_weight_.head(m),
     std::max(nominal, 0)};
-  const Status status = formulation_->solve(problem, rank, data, workspace.row_solution_);
+  const Status status = keep_independent
+                          ? formulation_->correct(problem, rank, data, workspace.row_solution_)
+                          : formulation_->solve(problem, rank, data, workspace.row_solution_);
   if (has_output(status) && nominal == Workspace::kUnknownRank)
   {
     nominal = workspace.row_solution_.rank;
@@ -361,8 +379,8 @@ Status Dynamics::solve_rows(const ConstVectorRef & inputs, Workspace & workspace
   workspace.force_.noalias() += workspace.terms().input_matrix * inputs;
   stabilise(workspace);
   gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
-  const Status status =
-    solve_gathered(Workspace::kAllRows, options_.rank, *workspace.formulation_data_, workspace);
+  const Status status = solve_gathered(
+    Workspace::kAllRows, options_.rank, *workspace.formulation_data_, false, workspace);
   if (has_output(status))
   {
     scatter(workspace);
@@ -416,6 +434,9 @@ Status Dynamics::project(
   RankOptions rank = options_.rank;
   rank.singular_tolerance = std::max(rank.singular_tolerance, singular_tolerance);
   rank.redundancy_tolerance = std::max(rank.redundancy_tolerance, rank.singular_tolerance);
+  const bool keep_independent = options_.stabilisation.keep_independent;
+  const std::unique_ptr<FormulationData> & own = workspace.projection_data_[subset];
+  FormulationData & data = own ? *own : *workspace.formulation_data_;
   auto trial = workspace.trial_.head(x.size());
   auto best = workspace.best_.head(x.size());
   trial = x;
@@ -438,7 +459,7 @@ Status Dynamics::project(
     {
       break;
     }
-    if (i == 0)
+    if (i == 0 && !keep_independent)
     {
       status = system().update_dynamics(*workspace.system_data_);
       if (status != Status::kOk)
@@ -447,10 +468,11 @@ Status Dynamics::project(
       }
       workspace.force_.setZero();
     }
-    // With h = 0 the formulation gives the solution of A δ = −φ with the least δᵀ Q δ.
+    // With h = 0 the formulation gives the solution of A δ = −φ with the least δᵀ Q δ, or the one
+    // that leaves independent speeds alone, which needs neither.
     workspace.stabilised_bias_ = -values;
     gather(workspace.stabilised_bias_, subset, workspace);
-    status = solve_gathered(subset, rank, *workspace.projection_data_, workspace);
+    status = solve_gathered(subset, rank, data, keep_independent, workspace);
     if (!has_output(status))
     {
       return status;

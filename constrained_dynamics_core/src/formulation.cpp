@@ -6,4 +6,11 @@ namespace constrained_dynamics
 FormulationData::~FormulationData() = default;
 Formulation::~Formulation() = default;
 
+Status Formulation::do_correct(
+  const RowProblem &, const RankOptions &, FormulationData &,
+  RowSolution &) const noexcept CD_NONBLOCKING
+{
+  return Status::kSizeMismatch;
+}
+
 }  // namespace constrained_dynamics

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 
 #include "constrained_dynamics/assembly.hpp"
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
+#include "constrained_dynamics/formulations/coordinate_partition.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/stabilisation.hpp"
 #include "scenario_reader.hpp"
@@ -85,18 +87,33 @@ Gain read_gain(const ScenarioReader & reader)
 Stabilisation read_stabilisation(const ScenarioReader & reader, double step)
 {
   const std::vector<std::string> gains = {"velocity_gain", "position_gain", "nonholonomic_gain"};
-  reader.allow_keys({"kind", "velocity_gain", "position_gain", "nonholonomic_gain", "follow_step"});
+  reader.allow_keys(
+    {"kind", "keep", "velocity_gain", "position_gain", "nonholonomic_gain", "follow_step"});
   const auto kind = reader.find("kind");
   const std::string word = kind ? kind->choice({"projection", "baumgarte", "none"}) : "projection";
   if (word != "baumgarte")
   {
     for (const auto & [key, value] : reader.entries())
     {
-      if (key != "kind")
+      if (key != "kind" && key != "keep")
       {
         value.fail("allowed with kind: baumgarte only");
       }
     }
+  }
+  if (const auto keep = reader.find("keep"))
+  {
+    if (word != "projection")
+    {
+      keep->fail("allowed with kind: projection only");
+    }
+    if (keep->choice({"nothing", "independent"}) == "independent")
+    {
+      return Stabilisation::projection_of_dependent();
+    }
+  }
+  if (word != "baumgarte")
+  {
     return word == "none" ? Stabilisation::none() : Stabilisation::projection();
   }
   const bool has_gains = std::any_of(
@@ -123,6 +140,86 @@ Stabilisation read_stabilisation(const ScenarioReader & reader, double step)
     reader.fail_here(error.what());
   }
 }
+
+/// `formulation`: an id, or {kind, independent}.
+class FormulationKey
+{
+public:
+  explicit FormulationKey(const std::optional<ScenarioReader> & reader)
+  {
+    if (reader && reader->node().is_map())
+    {
+      reader->allow_keys({"kind", "independent"});
+      kind_ = reader->at("kind").choice(formulation_names());
+      independent_ = reader->find("independent");
+    }
+    else if (reader)
+    {
+      kind_ = reader->choice(formulation_names());
+    }
+    if (independent_ && kind_ != kSelected)
+    {
+      independent_->fail(std::string("allowed with kind: ") + kSelected + " only");
+    }
+  }
+
+  std::shared_ptr<const Formulation> make(const System & system) const
+  {
+    if (!independent_)
+    {
+      return make_formulation(kind_);
+    }
+    const std::vector<std::string> & names = system.speed_names();
+    std::vector<int> speeds;
+    for (const ScenarioReader & item : independent_->items())
+    {
+      const auto found = std::find(names.begin(), names.end(), item.name());
+      if (found == names.end())
+      {
+        item.fail("no such speed" + suggest(item.name(), names));
+      }
+      speeds.push_back(static_cast<int>(found - names.begin()));
+    }
+    try
+    {
+      return std::make_shared<const CoordinatePartition>(
+        CoordinatePartition::Mode::kSelected, speeds);
+    }
+    catch (const std::exception & error)
+    {
+      independent_->fail(error.what());
+    }
+  }
+
+  /// Refuses named speeds that cannot be the independent ones at the initial state.
+  void check(const Dynamics & dynamics, const State & state, Workspace & workspace) const
+  {
+    if (!independent_)
+    {
+      return;
+    }
+    const int freedoms = dynamics.analyse(state, workspace).degrees_of_freedom;
+    const auto & formulation = static_cast<const CoordinatePartition &>(dynamics.formulation());
+    if (formulation.independent_speeds().size() != static_cast<std::size_t>(freedoms))
+    {
+      independent_->fail(
+        "allowed: as many speeds as degrees of freedom, which are " + std::to_string(freedoms));
+    }
+    const Eigen::VectorXd inputs = Eigen::VectorXd::Zero(dynamics.system().input_count());
+    const Status status = dynamics.solve(state.time, state.q, state.u, inputs, workspace);
+    const FormulationData & data = workspace.formulation_data();
+    if (has_output(status) && CoordinatePartition::factorisation(data).repartition_count() > 0)
+    {
+      independent_->fail(
+        "allowed: speeds that determine all others; at the initial state these do not");
+    }
+  }
+
+private:
+  static constexpr const char * kSelected = "coordinate_partition_selected";
+  std::string kind_ = "auto";
+  std::optional<ScenarioReader> independent_;
+};
 
 DynamicsOptions read_options(const ScenarioReader & reader)
 {
@@ -719,9 +816,7 @@ public:
     out.name = root.string_or("name", std::filesystem::path(source).stem().string());
     out.description = root.string_or("description", "");
     out.parameters = scope.names.parameters;
-    const auto formulation = root.find("formulation");
-    const std::shared_ptr<const Formulation> solver =
-      make_formulation(formulation ? formulation->choice(formulation_names()) : "auto");
+    const FormulationKey formulation(root.find("formulation"));
 
     // Sections that are absent read like empty ones.
     ScenarioNode nothing;
@@ -744,7 +839,7 @@ public:
     {
       out.warnings = system.robot->warnings();
     }
-    build_rows(root, system, dynamics_options, solver, out);
+    build_rows(root, system, dynamics_options, formulation.make(*system.system), out);
     build_signals(root, system, out);
 
     Workspace workspace(*out.dynamics);
@@ -753,6 +848,10 @@ public:
       workspace.set_active(static_cast<int>(i), out.active[i]);
     }
     out.initial = InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
+    if (options.assemble)
+    {
+      formulation.check(*out.dynamics, out.initial, workspace);
+    }
   }
 
 private:

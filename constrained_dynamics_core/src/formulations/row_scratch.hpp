@@ -26,6 +26,9 @@ class RowScratch : public FormulationData
 public:
   RowScratch(int speed_count, int max_row_count);
 
+  /// Sizes and finite numbers of everything but the rows.
+  Status check(const RowProblem & problem) const noexcept CD_NONBLOCKING;
+
   /// Checks the problem, factors the rows and finds β.
   Status begin(const RowProblem & problem, const RankOptions & options) noexcept CD_NONBLOCKING;
 
@@ -43,9 +46,14 @@ public:
   /// (E7) for the accelerations that were found.
   void force_from_motion(const RowProblem & problem) noexcept CD_NONBLOCKING;
 
-  /// Multipliers (E8) of `constraint_force`, the judgement and, unless a number is not finite, the
-  /// outputs. `rank_status` is what `begin` returned.
+  /// Multipliers (E8) of `constraint_force`, then `judge`.
   Status finish(
+    const RowProblem & problem, const RankOptions & options, Status rank_status,
+    RowSolution & solution) noexcept CD_NONBLOCKING;
+
+  /// The judgement and, unless a number is not finite, the outputs. `rank_status` is what `begin`
+  /// returned.
+  Status judge(
     const RowProblem & problem, const RankOptions & options, Status rank_status,
     RowSolution & solution) noexcept CD_NONBLOCKING;
 
@@ -60,6 +68,7 @@ public:
   Eigen::VectorXd acceleration;
   Eigen::VectorXd constraint_force;
   Eigen::VectorXd multipliers;
+  Eigen::VectorXd row_work;
 };
 
 /// LU of the leading block of a matrix with memory for its largest size: the rest of the matrix is
