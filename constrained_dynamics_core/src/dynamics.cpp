@@ -431,10 +431,27 @@ Status Dynamics::project(
   Workspace & workspace, const Evaluate & evaluate,
   const Advance & advance) const noexcept CD_NONBLOCKING
 {
+  const auto newton = [&](bool keep_independent) noexcept
+  {
+    return project(
+      keep_independent, subset, values, singular_tolerance, x, workspace, evaluate, advance);
+  };
+  const bool keep_independent = options_.stabilisation.keep_independent;
+  const Status status = newton(keep_independent);
+  // Rows need not have a solution with the independent coordinates as they are: one Euler
+  // parameter beyond 1, for instance.
+  return keep_independent && status == Status::kNotConverged ? newton(false) : status;
+}
+
+template <typename Evaluate, typename Advance>
+Status Dynamics::project(
+  bool keep_independent, Workspace::Subset subset, const Eigen::VectorXd & values,
+  double singular_tolerance, VectorRef x, Workspace & workspace, const Evaluate & evaluate,
+  const Advance & advance) const noexcept CD_NONBLOCKING
+{
   RankOptions rank = options_.rank;
   rank.singular_tolerance = std::max(rank.singular_tolerance, singular_tolerance);
   rank.redundancy_tolerance = std::max(rank.redundancy_tolerance, rank.singular_tolerance);
-  const bool keep_independent = options_.stabilisation.keep_independent;
   const std::unique_ptr<FormulationData> & own = workspace.projection_data_[subset];
   FormulationData & data = own ? *own : *workspace.formulation_data_;
   auto trial = workspace.trial_.head(x.size());

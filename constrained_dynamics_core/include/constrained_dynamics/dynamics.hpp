@@ -202,9 +202,9 @@ public:
   static constexpr double kProjectionSingularTolerance = 1e-5;
 
   /// Moves q to φ(q, t) = 0 by the physically smallest correction (in the norm of Q), or by one
-  /// that changes dependent speeds only (Stabilisation::keep_independent). Newton with at most
-  /// `kProjectionIterations` iterations. q is untouched unless the status is kOk. Statuses: kOk,
-  /// kNotConverged, failures of evaluation. Real-time safe: yes.
+  /// that changes dependent speeds only (Stabilisation::keep_independent) where that converges.
+  /// Newton with at most `kProjectionIterations` iterations. q is untouched unless the status is
+  /// kOk. Statuses: kOk, kNotConverged, failures of evaluation. Real-time safe: yes.
   [[nodiscard]] Status project_position(
     double time, VectorRef q, Workspace & workspace,
     double singular_tolerance = kProjectionSingularTolerance) const noexcept CD_NONBLOCKING;
@@ -236,6 +236,12 @@ private:
   Status project(
     Workspace::Subset subset, const Eigen::VectorXd & values, double singular_tolerance,
     VectorRef x, Workspace & workspace, const Evaluate & evaluate,
+    const Advance & advance) const noexcept CD_NONBLOCKING;
+
+  template <typename Evaluate, typename Advance>
+  Status project(
+    bool keep_independent, Workspace::Subset subset, const Eigen::VectorXd & values,
+    double singular_tolerance, VectorRef x, Workspace & workspace, const Evaluate & evaluate,
     const Advance & advance) const noexcept CD_NONBLOCKING;
 
   ConstraintSet constraints_;

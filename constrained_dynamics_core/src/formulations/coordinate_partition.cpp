@@ -38,6 +38,13 @@ public:
     return finish(problem, options, rank_status, solution);
   }
 
+  virtual CoordinatePartition::Work work() const
+  {
+    CoordinatePartition::Work result;
+    result.searches = factorisation.repartition_count();
+    return result;
+  }
+
   Eigen::VectorXd independent;  // u̇_i, or u̇ and μ
 };
 
@@ -189,6 +196,7 @@ public:
     uses_kept = keep(problem, options);
     if (uses_kept)
     {
+      ++kept_count;
       kept.particular(problem.bias, beta());
       return Status::kOk;
     }
@@ -226,6 +234,15 @@ public:
     return status;
   }
 
+  CoordinatePartition::Work work() const override
+  {
+    CoordinatePartition::Work result = ReducedCoordinatesData::work();
+    result.pivot_choices = kept.pivoting_count();
+    result.kept = kept_count;
+    result.multiplications = kept.operation_count();
+    return result;
+  }
+
   bool keep(const RowProblem & problem, const RankOptions & options) noexcept
   {
     const Eigen::Index m = problem.rows.rows();
@@ -243,6 +260,7 @@ public:
 
   KeptElimination kept;
   bool uses_kept = false;
+  long kept_count = 0;
   double condition = 1.0;
 };
 
@@ -309,12 +327,22 @@ const RowFactorisation & CoordinatePartition::factorisation(const FormulationDat
   return static_cast<const PartitionData &>(data).factorisation;
 }
 
+CoordinatePartition::Work CoordinatePartition::work(const FormulationData & data)
+{
+  return static_cast<const PartitionData &>(data).work();
+}
+
 Status CoordinatePartition::do_solve(
   const RowProblem & problem, const RankOptions & options, FormulationData & formulation_data,
   RowSolution & solution) const noexcept CD_NONBLOCKING
 {
   PartitionData & data = static_cast<PartitionData &>(formulation_data);
-  const Status rank_status = data.partition(problem, options);
+  RankOptions partition_options = options;
+  if (mode_ == Mode::kSelected)
+  {
+    partition_options.partition_limit = std::max(options.partition_limit, kSelectedLimit);
+  }
+  const Status rank_status = data.partition(problem, partition_options);
   if (!has_output(rank_status))
   {
     return rank_status;

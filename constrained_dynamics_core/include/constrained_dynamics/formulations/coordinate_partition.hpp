@@ -57,6 +57,17 @@ public:
   /// made by this class.
   static const RowFactorisation & factorisation(const FormulationData & data);
 
+  /// What partitioning has cost since make_data.
+  struct Work
+  {
+    long searches = 0;         ///< how often independent speeds were searched for by pivoting
+    long pivot_choices = 0;    ///< kSelected: how often pivots were chosen within A_D
+    long kept = 0;             ///< kSelected: solves and corrections with kept pivots
+    long multiplications = 0;  ///< kSelected: of one elimination with the pivots of now
+  };
+  /// @pre data was made by this class.
+  static Work work(const FormulationData & data);
+
 protected:
   Status do_solve(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
