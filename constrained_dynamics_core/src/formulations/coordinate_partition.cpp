@@ -247,7 +247,7 @@ public:
   {
     const Eigen::Index m = problem.rows.rows();
     if (
-      problem.nominal_rank != m || problem.row_scale.size() != m || !problem.rows.allFinite() ||
+      problem.nominal_rank != m || problem.row_scale.size() != m ||
       !problem.row_scale.allFinite() || !kept.factor(problem.rows, problem.row_scale))
     {
       return false;

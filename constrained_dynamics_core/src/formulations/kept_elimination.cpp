@@ -46,6 +46,8 @@ KeptElimination::KeptElimination(int speed_count, int max_row_count)
   independent_.setZero(m, speed_count);
   dependency_.setZero(m, speed_count);
   work_.setZero(m);
+  weakest_.setZero(m);
+  outside_.setOnes(max_row_count, speed_count);
 }
 
 void KeptElimination::select(const Eigen::VectorXi & order, int row_count) noexcept CD_NONBLOCKING
@@ -58,6 +60,7 @@ void KeptElimination::select(const Eigen::VectorXi & order, int row_count) noexc
     place_(order_(k)) = k;
   }
   pattern_.setZero();
+  outside_.setOnes();
 }
 
 bool KeptElimination::factor(const ConstMatrixRef & rows, const ConstVectorRef & row_scale) noexcept
@@ -76,6 +79,7 @@ bool KeptElimination::factor(const ConstMatrixRef & rows, const ConstVectorRef &
       return true;
     }
   }
+  has_weakest_ = false;
   has_pivots_ = choose_pivots(rows);
   if (!has_pivots_)
   {
@@ -85,20 +89,10 @@ bool KeptElimination::factor(const ConstMatrixRef & rows, const ConstVectorRef &
   return eliminate();
 }
 
-/// Whether no element outside the list differs from zero.
-bool KeptElimination::covers(const ConstMatrixRef & rows) noexcept
+/// Whether no element outside the list differs from zero, and all are finite: 0 times them is 0.
+bool KeptElimination::covers(const ConstMatrixRef & rows) const noexcept
 {
-  Eigen::Index all = 0;
-  for (Eigen::Index j = 0; j < rows.cols(); ++j)
-  {
-    all += (rows.col(j).array() != 0.0).count();
-  }
-  Eigen::Index listed = 0;
-  for (std::size_t i = 0; i < element_count_; ++i)
-  {
-    listed += rows(elements_[i].row, elements_[i].speed) != 0.0 ? 1 : 0;
-  }
-  return all == listed;
+  return rows.cwiseAbs().cwiseProduct(outside_.topRows(row_count_)).sum() == 0.0;
 }
 
 bool KeptElimination::find_pivot(
@@ -142,6 +136,7 @@ void KeptElimination::gather(const ConstMatrixRef & rows) noexcept
       if (rows(i, j) != 0.0)
       {
         pattern_(i, j) = 1;
+        outside_(i, j) = 0.0;
       }
     }
   }
@@ -276,11 +271,13 @@ void KeptElimination::load(const ConstMatrixRef & rows) noexcept
   factor_.topLeftCorner(m, m).setZero();
   independent_.topLeftCorner(m, speed_count_ - m).setZero();
   squares_ = 0.0;
+  largest_ = 0.0;
   for (std::size_t i = 0; i < element_count_; ++i)
   {
     const Element & element = elements_[i];
     const double value = scale_(element.row) * rows(element.row, element.speed);
     squares_ += value * value;
+    largest_ = std::max(largest_, std::abs(value));
     if (element.pivot_column < m)
     {
       factor_(element.pivot_row, element.pivot_column) = value;
@@ -295,8 +292,7 @@ void KeptElimination::load(const ConstMatrixRef & rows) noexcept
 bool KeptElimination::eliminate() noexcept
 {
   const int m = row_count_;
-  const double smallest =
-    m > 0 ? kSmallestPivot * factor_.topLeftCorner(m, m).cwiseAbs().maxCoeff() : 0.0;
+  const double smallest = kSmallestPivot * largest_;
   for (int k = 0; k < m; ++k)
   {
     const auto at = static_cast<std::size_t>(k);
@@ -421,18 +417,29 @@ double KeptElimination::condition() noexcept CD_NONBLOCKING
   {
     return 1.0;
   }
-  // σ_min of S A_D by inverse iteration; σ_max bounded by the Frobenius norm.
+  // σ_min of S A_D by inverse iteration, which goes on from call to call; a little of all
+  // directions is mixed in, so that another one may become the weakest. σ_max is bounded by the
+  // Frobenius norm.
+  constexpr int kFirstIterations = 4;
+  constexpr double kOthers = 0.1;
+  const double ones = 1.0 / std::sqrt(static_cast<double>(m));
   auto x = work_.head(m);
-  x.setOnes();
-  double inverse_square = 1.0;
-  constexpr int kIterations = 4;
-  for (int i = 0; i < kIterations; ++i)
+  auto weakest = weakest_.head(m);
+  if (!has_weakest_)
   {
+    weakest.setConstant(ones);
+  }
+  double inverse_square = 1.0;
+  for (int i = 0; i < (has_weakest_ ? 1 : kFirstIterations); ++i)
+  {
+    x = weakest.array() + kOthers * ones;
     x /= x.norm();
     solve_transpose(work_);
     inverse_square = x.squaredNorm();
     solve(work_);
+    weakest = x / x.norm();
   }
+  has_weakest_ = weakest.allFinite();
   const double condition = std::sqrt(squares_ * inverse_square);
   return std::isfinite(condition) ? condition : std::numeric_limits<double>::max();
 }

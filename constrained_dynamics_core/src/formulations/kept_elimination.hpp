@@ -33,9 +33,9 @@ public:
   /// Forgets it: `factor` fails until the next `select`.
   void forget() noexcept CD_NONBLOCKING { row_count_ = -1; }
 
-  /// Factors the rows A (m × n), scaled by S. False where they are not those of `select`, or where
-  /// A_D has no good pivots: then the speeds are to be chosen anew.
-  /// @pre finite numbers.
+  /// Factors the rows A (m × n), scaled by S. False where they are not those of `select` or not
+  /// finite, or where A_D has no good pivots: then the speeds are to be chosen anew.
+  /// @pre finite scales.
   bool factor(const ConstMatrixRef & rows, const ConstVectorRef & row_scale) noexcept
     CD_NONBLOCKING;
 
@@ -69,7 +69,7 @@ private:
     int pivot_column;  // above m: independent speeds
   };
 
-  bool covers(const ConstMatrixRef & rows) noexcept;
+  bool covers(const ConstMatrixRef & rows) const noexcept;
   bool choose_pivots(const ConstMatrixRef & rows) noexcept;
   void gather(const ConstMatrixRef & rows) noexcept;
   void count_left(int k) noexcept;
@@ -90,6 +90,7 @@ private:
   Pattern pattern_;        // m × n, by row and speed: seen to differ from zero
   std::vector<Element> elements_;
   std::size_t element_count_ = 0;
+  Eigen::MatrixXd outside_;  // m × n: 1 outside pattern_, 0 inside
 
   RowMajor factor_;               // m × m, L below and U on and above the diagonal, in pivot order
   Eigen::VectorXd inverse_;       // of the diagonal of U
@@ -109,6 +110,9 @@ private:
   Eigen::MatrixXd independent_;  // S A_I in pivot order
   Eigen::MatrixXd dependency_;
   Eigen::VectorXd work_;
+  Eigen::VectorXd weakest_;  // direction of σ_min, from call to call
+  bool has_weakest_ = false;
+  double largest_ = 0.0;  // element of S A
   double squares_ = 0.0;  // of the elements of S A
   int pivoting_count_ = 0;
   long operation_count_ = 0;

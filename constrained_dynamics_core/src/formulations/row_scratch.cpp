@@ -77,7 +77,7 @@ Status RowScratch::check(const RowProblem & problem) const noexcept CD_NONBLOCKI
   {
     return Status::kSizeMismatch;
   }
-  if (!problem.mass_matrix.allFinite() || !problem.force.allFinite() || !problem.bias.allFinite())
+  if (!is_finite(problem.mass_matrix) || !problem.force.allFinite() || !problem.bias.allFinite())
   {
     return Status::kNonFiniteInput;
   }

@@ -14,6 +14,12 @@
 namespace constrained_dynamics
 {
 
+/// Whether all numbers are finite: 0 times them is 0. Several times faster than Eigen's allFinite.
+inline bool is_finite(const ConstMatrixRef & numbers) noexcept
+{
+  return (numbers.array() * 0.0).sum() == 0.0;
+}
+
 /// Beginning and end of every formulation: one decision about the rank, one split of forces over
 /// redundant rows, one judgement of the result. Formulations differ by how they find u̇ in between.
 ///
