@@ -230,10 +230,14 @@ std::vector<std::vector<int>> FormulaProgram::coupled_variables(
     {
       occurring.unite(at, occurring, static_cast<std::size_t>(node.b));
     }
-    if (node.operation == detail::kMultiply)
+    if (node.operation == detail::kMultiply || node.operation == detail::kDivide)
     {
       couple(node.a, node.b);
       couple(node.b, node.a);
+      if (node.operation == detail::kDivide)
+      {
+        couple(node.b, node.b);
+      }
     }
     else if (!is_piecewise_linear(node.operation))
     {
