@@ -137,14 +137,15 @@ public:
       B(order(r + i), i) = 1.0;
     }
     acceleration = remainder;
+    force = problem.force;
+    force.noalias() -= problem.mass_matrix * remainder;
+    constraint_force = -force;
     if (p > 0)
     {
       auto Q_B = mass_transformation.leftCols(p);
       auto x = independent.head(p);
       Q_B.noalias() = problem.mass_matrix * B;
       reduced.matrix(p).noalias() = B.transpose() * Q_B;
-      force = problem.force;
-      force.noalias() -= problem.mass_matrix * remainder;
       x.noalias() = B.transpose() * force;
       if (!reduced.factor(p))
       {
@@ -152,8 +153,8 @@ public:
       }
       reduced.solve(x);
       acceleration.noalias() += B * x;
+      constraint_force.noalias() += Q_B * x;  // (E7): Q u̇ − h
     }
-    force_from_motion(problem);
     return true;
   }
 
@@ -226,7 +227,7 @@ public:
       return finish(problem, options, rank_status, solution);
     }
     kept.multipliers(constraint_force, multipliers.head(problem.rows.rows()));
-    const Status status = judge(problem, options, rank_status, solution);
+    const Status status = judge(problem, options, rank_status, kept.row_size(), solution);
     if (has_output(status))
     {
       solution.condition = condition;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include <Eigen/Core>
@@ -50,6 +51,9 @@ public:
   void multipliers(const ConstVectorRef & force, VectorRef multipliers) noexcept CD_NONBLOCKING;
   /// σ_max/σ_min of S A, as of RowFactorisation::condition.
   double condition() noexcept CD_NONBLOCKING;
+
+  /// ‖S A‖ (Frobenius).
+  double row_size() const { return std::sqrt(squares_); }
 
   /// How often pivots were chosen.
   int pivoting_count() const { return pivoting_count_; }

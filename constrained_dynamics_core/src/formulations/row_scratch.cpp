@@ -172,11 +172,16 @@ Status RowScratch::finish(
 {
   auto lambda = multipliers.head(problem.rows.rows());
   factorisation.multipliers(constraint_force, problem.multiplier_weight, lambda);  // (E8)
-  return judge(problem, options, rank_status, solution);
+  double row_squares = 0.0;
+  for (Eigen::Index j = 0; j < problem.rows.cols(); ++j)
+  {
+    row_squares += problem.rows.col(j).cwiseProduct(problem.row_scale).squaredNorm();
+  }
+  return judge(problem, options, rank_status, std::sqrt(row_squares), solution);
 }
 
 Status RowScratch::judge(
-  const RowProblem & problem, const RankOptions & options, Status rank_status,
+  const RowProblem & problem, const RankOptions & options, Status rank_status, double row_size,
   RowSolution & solution) noexcept CD_NONBLOCKING
 {
   const Eigen::Index m = problem.rows.rows();
@@ -187,17 +192,12 @@ Status RowScratch::judge(
   }
 
   // How far the rows are missed, contradictions and dropped directions alike.
-  double row_size = 0.0;
-  for (Eigen::Index j = 0; j < problem.rows.cols(); ++j)
-  {
-    row_size += problem.rows.col(j).cwiseProduct(problem.row_scale).squaredNorm();
-  }
   const double bias_size = problem.bias.cwiseProduct(problem.row_scale).norm();
   auto missed = row_work.head(m);
   missed = -problem.bias;
   missed.noalias() += problem.rows * acceleration;
   missed.array() *= problem.row_scale.array();
-  const double size = bias_size + std::sqrt(row_size) * acceleration.norm();
+  const double size = bias_size + row_size * acceleration.norm();
   solution.acceleration = acceleration;
   solution.constraint_force = constraint_force;
   solution.multipliers.head(m) = lambda;

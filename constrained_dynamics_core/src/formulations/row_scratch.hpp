@@ -58,9 +58,9 @@ public:
     RowSolution & solution) noexcept CD_NONBLOCKING;
 
   /// The judgement and, unless a number is not finite, the outputs. `rank_status` is what `begin`
-  /// returned.
+  /// returned, `row_size` is ‖S A‖ (Frobenius).
   Status judge(
-    const RowProblem & problem, const RankOptions & options, Status rank_status,
+    const RowProblem & problem, const RankOptions & options, Status rank_status, double row_size,
     RowSolution & solution) noexcept CD_NONBLOCKING;
 
   Eigen::Index speed_count() const { return acceleration.size(); }
