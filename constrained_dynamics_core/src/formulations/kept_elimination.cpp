@@ -14,6 +14,8 @@ namespace
 // for the sake of zeros, and by the second before it is given up.
 constexpr double kChosenPivot = 0.1;
 constexpr double kLargestFactor = 100.0;
+// Largest element of U relative to the largest of S A: it costs three of sixteen digits.
+constexpr double kLargestGrowth = 1e3;
 // Relative to the largest element of S A. Smaller ones belong close to a singular position, which
 // orthogonal factors judge better.
 constexpr double kSmallestPivot = 1e-4;
@@ -303,6 +305,15 @@ bool KeptElimination::eliminate() noexcept
     }
     inverse_(k) = 1.0 / pivot;
     const double * upper = &factor_(k, 0);
+    double grown = std::abs(pivot);
+    for (int r = right_begin_[at]; r < right_begin_[at + 1]; ++r)
+    {
+      grown = std::max(grown, std::abs(upper[right_[static_cast<std::size_t>(r)]]));
+    }
+    if (!(grown <= kLargestGrowth * largest_))
+    {
+      return false;
+    }
     for (int b = below_begin_[at]; b < below_begin_[at + 1]; ++b)
     {
       double * lower = &factor_(below_[static_cast<std::size_t>(b)], 0);
