@@ -265,13 +265,20 @@ void Dynamics::gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Wo
       continue;
     }
     workspace.active_rows_(k) = row;
-    workspace.active_jacobian_.row(k) = workspace.rows_.jacobian.row(row);
     workspace.active_bias_(k) = bias(row);
     workspace.active_scale_(k) = workspace.row_scale_(row);
     workspace.active_weight_(k) = multiplier_weight_(row);
     ++k;
   }
   workspace.active_row_count_ = k;
+  // Column by column, as they lie in memory.
+  for (Eigen::Index j = 0; j < workspace.rows_.jacobian.cols(); ++j)
+  {
+    for (int i = 0; i < k; ++i)
+    {
+      workspace.active_jacobian_(i, j) = workspace.rows_.jacobian(workspace.active_rows_(i), j);
+    }
+  }
 }
 
 Status Dynamics::solve_gathered(
