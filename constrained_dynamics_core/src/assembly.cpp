@@ -45,7 +45,10 @@ int iterate(
   Eigen::VectorXd & x)
 {
   constexpr int kIterations = 200;
-  constexpr int kHalvings = 30;
+  constexpr int kHalvings = 20;
+  // Rows that cannot be met are given up where so many iterations gain less than a tenth.
+  constexpr int kPatience = 5;
+  double patience_from = std::numeric_limits<double>::infinity();
   if (equations.evaluate(x) != Status::kOk)
   {
     return 0;
@@ -58,6 +61,14 @@ int iterate(
     if (r.size() == 0 || r.cwiseAbs().maxCoeff() <= 0.01 * tolerance)
     {
       break;
+    }
+    if (iteration % kPatience == 0)
+    {
+      if (!(before < 0.9 * patience_from))
+      {
+        break;
+      }
+      patience_from = before;
     }
     Eigen::MatrixXd rows(r.size(), workspace.rows().jacobian.cols());
     for (Eigen::Index i = 0; i < r.size(); ++i)

@@ -80,7 +80,6 @@ Workspace::Workspace(const Dynamics & dynamics)
   }
   scratch_.buffer.setZero(buffer);
   formulation_data_ = dynamics.formulation().make_data(system.speed_count(), set.row_count());
-  projection_data_ = dynamics.formulation().make_data(system.speed_count(), set.row_count());
   if (dynamics.tree_)
   {
     tree_data_ = dynamics.tree_->make_data();
@@ -101,6 +100,16 @@ Workspace::Workspace(const Dynamics & dynamics)
     nominal_rank_[kPositionRows] += level == RowLevel::kPosition ? 1 : 0;
     nominal_rank_[kVelocityRows] += level != RowLevel::kAcceleration ? 1 : 0;
     nominal_rank_[kAllRows] += 1;
+  }
+  const bool shares_partition = dynamics.options().stabilisation.keep_independent &&
+                                nominal_rank_[kVelocityRows] == nominal_rank_[kAllRows];
+  for (const Subset subset : {kPositionRows, kVelocityRows})
+  {
+    if (!(subset == kVelocityRows && shares_partition))
+    {
+      projection_data_[subset] =
+        dynamics.formulation().make_data(system.speed_count(), set.row_count());
+    }
   }
   active_rows_.setZero(m);
   active_jacobian_.setZero(m, n);
@@ -194,6 +203,13 @@ Dynamics::Dynamics(
   check_gain_size("velocity_gain (Γ1)", stabilisation.velocity_gain, position_rows_.size());
   check_gain_size("position_gain (Γ2)", stabilisation.position_gain, position_rows_.size());
   check_gain_size("nonholonomic_gain (Γ)", stabilisation.nonholonomic_gain, velocity_rows_.size());
+  if (stabilisation.keep_independent && !formulation_->has_independent_speeds())
+  {
+    throw std::invalid_argument(
+      std::string("stabilisation keeps independent speeds, and formulation ") +
+      formulation_->name() +
+      " has none; allowed: coordinate_partition, coordinate_partition_selected");
+  }
 }
 
 Status Dynamics::evaluate_rows(Workspace::Subset subset, Workspace & workspace) const noexcept
@@ -263,17 +279,24 @@ void Dynamics::gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Wo
       continue;
     }
     workspace.active_rows_(k) = row;
-    workspace.active_jacobian_.row(k) = workspace.rows_.jacobian.row(row);
     workspace.active_bias_(k) = bias(row);
     workspace.active_scale_(k) = workspace.row_scale_(row);
     workspace.active_weight_(k) = multiplier_weight_(row);
     ++k;
   }
   workspace.active_row_count_ = k;
+  // Column by column, as they lie in memory.
+  for (Eigen::Index j = 0; j < workspace.rows_.jacobian.cols(); ++j)
+  {
+    for (int i = 0; i < k; ++i)
+    {
+      workspace.active_jacobian_(i, j) = workspace.rows_.jacobian(workspace.active_rows_(i), j);
+    }
+  }
 }
 
 Status Dynamics::solve_gathered(
-  Workspace::Subset subset, RankOptions rank, FormulationData & data,
+  Workspace::Subset subset, RankOptions rank, FormulationData & data, bool keep_independent,
   Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   const int m = workspace.active_row_count_;
@@ -292,7 +315,9 @@ Status Dynamics::solve_gathered(
     workspace.active_scale_.head(m),
     workspace.active_weight_.head(m),
     std::max(nominal, 0)};
-  const Status status = formulation_->solve(problem, rank, data, workspace.row_solution_);
+  const Status status = keep_independent
+                          ? formulation_->correct(problem, rank, data, workspace.row_solution_)
+                          : formulation_->solve(problem, rank, data, workspace.row_solution_);
   if (has_output(status) && nominal == Workspace::kUnknownRank)
   {
     nominal = workspace.row_solution_.rank;
@@ -381,8 +406,8 @@ Status Dynamics::solve_rows(const ConstVectorRef & inputs, Workspace & workspace
   {
     return prepared;
   }
-  const Status status =
-    solve_gathered(Workspace::kAllRows, options_.rank, *workspace.formulation_data_, workspace);
+  const Status status = solve_gathered(
+    Workspace::kAllRows, options_.rank, *workspace.formulation_data_, false, workspace);
   if (has_output(status))
   {
     scatter(workspace);
@@ -482,9 +507,29 @@ Status Dynamics::project(
   Workspace & workspace, const Evaluate & evaluate,
   const Advance & advance) const noexcept CD_NONBLOCKING
 {
+  const auto newton = [&](bool keep_independent) noexcept
+  {
+    return project(
+      keep_independent, subset, values, singular_tolerance, x, workspace, evaluate, advance);
+  };
+  const bool keep_independent = options_.stabilisation.keep_independent;
+  const Status status = newton(keep_independent);
+  // Rows need not have a solution with the independent coordinates as they are: one Euler
+  // parameter beyond 1, for instance.
+  return keep_independent && status == Status::kNotConverged ? newton(false) : status;
+}
+
+template <typename Evaluate, typename Advance>
+Status Dynamics::project(
+  bool keep_independent, Workspace::Subset subset, const Eigen::VectorXd & values,
+  double singular_tolerance, VectorRef x, Workspace & workspace, const Evaluate & evaluate,
+  const Advance & advance) const noexcept CD_NONBLOCKING
+{
   RankOptions rank = options_.rank;
   rank.singular_tolerance = std::max(rank.singular_tolerance, singular_tolerance);
   rank.redundancy_tolerance = std::max(rank.redundancy_tolerance, rank.singular_tolerance);
+  const std::unique_ptr<FormulationData> & own = workspace.projection_data_[subset];
+  FormulationData & data = own ? *own : *workspace.formulation_data_;
   auto trial = workspace.trial_.head(x.size());
   auto best = workspace.best_.head(x.size());
   trial = x;
@@ -507,7 +552,7 @@ Status Dynamics::project(
     {
       break;
     }
-    if (i == 0)
+    if (i == 0 && !keep_independent)
     {
       status = system().update_dynamics(*workspace.system_data_);
       if (status != Status::kOk)
@@ -516,10 +561,11 @@ Status Dynamics::project(
       }
       workspace.force_.setZero();
     }
-    // With h = 0 the formulation gives the solution of A δ = −φ with the least δᵀ Q δ.
+    // With h = 0 the formulation gives the solution of A δ = −φ with the least δᵀ Q δ, or the one
+    // that leaves independent speeds alone, which needs neither.
     workspace.stabilised_bias_ = -values;
     gather(workspace.stabilised_bias_, subset, workspace);
-    status = solve_gathered(subset, rank, *workspace.projection_data_, workspace);
+    status = solve_gathered(subset, rank, data, keep_independent, workspace);
     if (!has_output(status))
     {
       return status;

@@ -440,24 +440,33 @@ void FormulaBinding::speed_jacobian(
     }
     const int component =
       variable.component + (variable.kind == Kind::kFrameAngularVelocity ? 3 : 0);
-    for (int row = 0; row < output_count(); ++row)
+    const auto weight = [&](int row) { return gradients[row * variable_count() + k]; };
+    if (is_speed || is_frame)
     {
-      const double weight = gradients[row * variable_count() + k];
-      if (weight == 0.0)
+      for (int row = 0; row < output_count(); ++row)
       {
-        continue;
+        if (weight(row) == 0.0)
+        {
+          continue;
+        }
+        if (is_speed)
+        {
+          out(row, variable.index) += weight(row);
+        }
+        else
+        {
+          out.row(row) += weight(row) * scratch.jacobian_a.row(component);
+        }
       }
-      if (is_speed)
+      continue;
+    }
+    // A coordinate or its rate: a row of C, which has few elements other than zero.
+    for (Eigen::Index speed = 0; speed < out.cols(); ++speed)
+    {
+      const double element = terms.kinematic_matrix(variable.index, speed);
+      for (int row = 0; row < output_count() && element != 0.0; ++row)
       {
-        out(row, variable.index) += weight;
-      }
-      else if (is_frame)
-      {
-        out.row(row) += weight * scratch.jacobian_a.row(component);
-      }
-      else
-      {
-        out.row(row) += weight * terms.kinematic_matrix.row(variable.index);
+        out(row, speed) += weight(row) * element;
       }
     }
   }

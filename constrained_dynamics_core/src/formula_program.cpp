@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "constrained_dynamics/formula.hpp"
 #include "formula_graph.hpp"
@@ -138,6 +139,123 @@ bool FormulaProgram::depends_on(int output, int variable) const noexcept CD_NONB
   if (output < 0 || output >= output_count()) return false;
   const std::vector<int> & variables = variables_of(output);
   return std::binary_search(variables.begin(), variables.end(), variable);
+}
+
+namespace
+{
+
+/// Sets of small numbers, one a row.
+class IndexSets
+{
+public:
+  IndexSets(std::size_t sets, std::size_t numbers)
+  : words_((numbers + kBits - 1) / kBits), bits_(sets * words_, 0)
+  {
+  }
+  void insert(std::size_t set, std::size_t number)
+  {
+    bits_[set * words_ + number / kBits] |= std::uint64_t{1} << (number % kBits);
+  }
+  bool has(std::size_t set, std::size_t number) const
+  {
+    return ((bits_[set * words_ + number / kBits] >> (number % kBits)) & 1U) != 0;
+  }
+  /// set ← set ∪ other
+  void unite(std::size_t set, const IndexSets & others, std::size_t other)
+  {
+    for (std::size_t w = 0; w < words_; ++w)
+    {
+      bits_[set * words_ + w] |= others.bits_[other * words_ + w];
+    }
+  }
+
+private:
+  static constexpr std::size_t kBits = 64;
+  std::size_t words_;
+  std::vector<std::uint64_t> bits_;
+};
+
+/// Operations of which only the first derivatives differ from zero.
+bool is_piecewise_linear(int operation)
+{
+  using namespace detail;  // NOLINT: operations
+  return operation == kAdd || operation == kSubtract || operation == kNegate || operation == kAbs ||
+         operation == kSign || operation == kStep || operation == kMin || operation == kMax;
+}
+
+bool has_two_operands(int operation)
+{
+  using namespace detail;  // NOLINT: operations
+  return operation == kAdd || operation == kSubtract || operation == kMultiply ||
+         operation == kDivide || operation == kPower || operation == kAtan2 || operation == kMin ||
+         operation == kMax || operation == kHypot;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> FormulaProgram::coupled_variables(
+  int output, int first, int count) const
+{
+  const auto size = static_cast<std::size_t>(count);
+  IndexSets occurring(nodes_.size(), size);  // in each node
+  IndexSets coupled(size, size);
+  const auto couple = [&](int a, int b)
+  {
+    for (std::size_t k = 0; k < size; ++k)
+    {
+      if (occurring.has(static_cast<std::size_t>(a), k))
+      {
+        coupled.unite(k, occurring, static_cast<std::size_t>(b));
+      }
+    }
+  };
+  for (const int i : outputs_[static_cast<std::size_t>(output)].used)
+  {
+    const auto at = static_cast<std::size_t>(i);
+    const FormulaNode & node = nodes_[at];
+    if (node.operation == detail::kConstant)
+    {
+      continue;
+    }
+    if (node.operation == detail::kVariable)
+    {
+      if (first <= node.a && node.a < first + count)
+      {
+        occurring.insert(at, static_cast<std::size_t>(node.a - first));
+      }
+      continue;
+    }
+    occurring.unite(at, occurring, static_cast<std::size_t>(node.a));
+    if (has_two_operands(node.operation))
+    {
+      occurring.unite(at, occurring, static_cast<std::size_t>(node.b));
+    }
+    if (node.operation == detail::kMultiply || node.operation == detail::kDivide)
+    {
+      couple(node.a, node.b);
+      couple(node.b, node.a);
+      if (node.operation == detail::kDivide)
+      {
+        couple(node.b, node.b);
+      }
+    }
+    else if (!is_piecewise_linear(node.operation))
+    {
+      couple(i, i);
+    }
+  }
+  std::vector<std::vector<int>> result(size);
+  for (std::size_t k = 0; k < size; ++k)
+  {
+    for (std::size_t l = 0; l < size; ++l)
+    {
+      if (coupled.has(k, l))
+      {
+        result[k].push_back(static_cast<int>(l));
+      }
+    }
+  }
+  return result;
 }
 
 template <class S>

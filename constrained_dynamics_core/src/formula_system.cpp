@@ -170,6 +170,7 @@ private:
   // Setup.
   FormulaContext make_context(const AnalyticDescription & d) const;
   void parse(const AnalyticDescription & d);
+  void group_rates();
   ForceTarget target(const AnalyticDescription & d, const std::string & name) const;
   bool is_rate(const FormulaProgram & program, int variable) const;
   bool depends(
@@ -190,6 +191,7 @@ private:
   void add_potential(FormulaData & data) const noexcept;
   void update_mass(FormulaData & data) const noexcept;
   void mass_times(FormulaData & data, Eigen::Index speed) const noexcept;
+  void mass_of(const std::vector<int> & rates, FormulaData & data) const noexcept;
   void add_force(FormulaData & data) const noexcept;
   void update_inputs(FormulaData & data) const noexcept;
 
@@ -208,6 +210,10 @@ private:
   bool has_potential_ = false;        // V depends on something
   bool has_accelerations_ = false;    // some force contains accelerations
   std::vector<bool> kinetic_has_rate_;
+  // Where speeds are rates: which rows of M a column may have, and columns that share no row, which
+  // one evaluation gives together.
+  std::vector<std::vector<int>> mass_rows_;
+  std::vector<std::vector<int>> rate_groups_;
   Eigen::MatrixXd mass_;  // M where it is constant
   Eigen::VectorXd neutral_;
 };
@@ -456,6 +462,34 @@ void FormulaSystem::parse(const AnalyticDescription & d)
   }
 }
 
+/// Puts every rate into the first group with which its column of M shares no row.
+void FormulaSystem::group_rates()
+{
+  const int n = static_cast<int>(n_);
+  mass_rows_ = kinetic_.coupled_variables(0, n, n);
+  std::vector<std::vector<bool>> taken;  // rows of each group
+  for (int column = 0; column < n; ++column)
+  {
+    const std::vector<int> & rows = mass_rows_[idx(column)];
+    std::size_t group = 0;
+    const auto is_taken = [&](int row) { return taken[group][idx(row)]; };
+    while (group < taken.size() && std::any_of(rows.begin(), rows.end(), is_taken))
+    {
+      ++group;
+    }
+    if (group == taken.size())
+    {
+      taken.emplace_back(idx(n_), false);
+      rate_groups_.emplace_back();
+    }
+    rate_groups_[group].push_back(column);
+    for (const int row : rows)
+    {
+      taken[group][idx(row)] = true;
+    }
+  }
+}
+
 FormulaSystem::FormulaSystem(const AnalyticDescription & d)
 {
   n_ = static_cast<Eigen::Index>(d.coordinates.size());
@@ -496,6 +530,10 @@ FormulaSystem::FormulaSystem(const AnalyticDescription & d)
       " values; allowed: none, or " + std::to_string(n_) + " finite ones");
   }
   parse(d);
+  if (speeds_are_rates_)
+  {
+    group_rates();
+  }
   if (constant_mass_)
   {
     const std::unique_ptr<FormulaData> data = make_formula_data();
@@ -919,6 +957,33 @@ void FormulaSystem::mass_times(FormulaData & data, Eigen::Index speed) const noe
   }
 }
 
+/// Columns of M that share no row, at the state in data.x.
+void FormulaSystem::mass_of(const std::vector<int> & rates, FormulaData & data) const noexcept
+{
+  for (Eigen::Index i = 0; i < n_; ++i)
+  {
+    data.dual_x[idx(i)] = data.x[idx(i)];
+    data.dual_x[rate(i)] = data.x[rate(i)];
+    data.dual_x[acceleration(i)] = 0.0;
+  }
+  data.dual_x[time()] = data.x[time()];
+  for (const int column : rates)
+  {
+    data.dual_x[rate(column)].derivative = 1.0;
+  }
+  kinetic_.gradient(
+    data.dual_x.data(), data.dual_tape.data(), data.dual_adjoint.data(), 0,
+    data.dual_gradient.data());
+  for (const int column : rates)
+  {
+    data.mass_times_c.col(column).setZero();
+    for (const int row : mass_rows_[idx(column)])
+    {
+      data.mass_times_c(row, column) = data.dual_gradient[rate(row)].derivative;
+    }
+  }
+}
+
 /// Q = Cᵀ M C, symmetric to the last bit.
 void FormulaSystem::update_mass(FormulaData & data) const noexcept
 {
@@ -926,6 +991,13 @@ void FormulaSystem::update_mass(FormulaData & data) const noexcept
   if (constant_mass_)
   {
     data.mass_times_c = mass_.lazyProduct(terms.kinematic_matrix);
+  }
+  else if (speeds_are_rates_)
+  {
+    for (const std::vector<int> & group : rate_groups_)
+    {
+      mass_of(group, data);
+    }
   }
   else
   {

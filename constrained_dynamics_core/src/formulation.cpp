@@ -11,4 +11,11 @@ Status Formulation::do_prepare(const SystemData &, FormulationData &) const noex
   return Status::kOk;
 }
 
+Status Formulation::do_correct(
+  const RowProblem &, const RankOptions &, FormulationData &,
+  RowSolution &) const noexcept CD_NONBLOCKING
+{
+  return Status::kSizeMismatch;
+}
+
 }  // namespace constrained_dynamics

@@ -34,7 +34,8 @@ Status RowFactorisation::factor(
   {
     return Status::kSizeMismatch;
   }
-  if (!rows.allFinite() || !row_scale.allFinite())
+  // 0 times a finite number is 0; allFinite would be several times slower.
+  if (!((rows.array() * 0.0).sum() == 0.0) || !row_scale.allFinite())
   {
     return Status::kNonFiniteInput;
   }

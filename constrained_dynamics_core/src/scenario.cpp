@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -85,18 +86,33 @@ Gain read_gain(const ScenarioReader & reader)
 Stabilisation read_stabilisation(const ScenarioReader & reader, double step)
 {
   const std::vector<std::string> gains = {"velocity_gain", "position_gain", "nonholonomic_gain"};
-  reader.allow_keys({"kind", "velocity_gain", "position_gain", "nonholonomic_gain", "follow_step"});
+  reader.allow_keys(
+    {"kind", "keep", "velocity_gain", "position_gain", "nonholonomic_gain", "follow_step"});
   const auto kind = reader.find("kind");
   const std::string word = kind ? kind->choice({"projection", "baumgarte", "none"}) : "projection";
   if (word != "baumgarte")
   {
     for (const auto & [key, value] : reader.entries())
     {
-      if (key != "kind")
+      if (key != "kind" && key != "keep")
       {
         value.fail("allowed with kind: baumgarte only");
       }
     }
+  }
+  if (const auto keep = reader.find("keep"))
+  {
+    if (word != "projection")
+    {
+      keep->fail("allowed with kind: projection only");
+    }
+    if (keep->choice({"nothing", "independent"}) == "independent")
+    {
+      return Stabilisation::projection_of_dependent();
+    }
+  }
+  if (word != "baumgarte")
+  {
     return word == "none" ? Stabilisation::none() : Stabilisation::projection();
   }
   const bool has_gains = std::any_of(

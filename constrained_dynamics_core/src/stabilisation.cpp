@@ -52,6 +52,13 @@ Stabilisation Stabilisation::projection()
   return result;
 }
 
+Stabilisation Stabilisation::projection_of_dependent()
+{
+  Stabilisation result = projection();
+  result.keep_independent = true;
+  return result;
+}
+
 Stabilisation Stabilisation::baumgarte(Gain velocity, Gain position, Gain nonholonomic)
 {
   check_gain("velocity_gain (Γ1)", velocity);

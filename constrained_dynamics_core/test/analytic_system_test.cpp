@@ -249,6 +249,29 @@ TEST(AnalyticSystem, when_support_moves_expect_its_inertial_force)
     data->terms.force, vector({-1.5 * 9.81 * 0.8 * std::sin(theta) + inertial}), kRounding);
 }
 
+TEST(AnalyticSystem, when_columns_of_the_mass_matrix_come_together_expect_those_that_come_alone)
+{
+  // Rates share evaluations where speeds are rates; in another order they come one by one.
+  AnalyticDescription d;
+  d.coordinates = {"a", "b", "c", "e", "f"};
+  d.kinetic =
+    "(1 + a^2)/2*da^2 + sin(b)*da*db + 2*db^2 + exp(c)*dc^2 + (e*de - df)^2 + 3*de^2*(2 + t) + "
+    "a*dc";
+  const auto together = make_analytic_system(d);
+  d.speeds = {{"u1", "df"}, {"u2", "db"}, {"u3", "da"}, {"u4", "dc"}, {"u5", "de"}};
+  const auto alone = make_analytic_system(d);
+  const VectorXd q = vector({0.4, -0.7, 0.2, 1.3, -0.5});
+  const VectorXd u = vector({0.3, 1.7, -0.9, 0.6, -1.1});
+  const Eigen::PermutationMatrix<5> order(Eigen::Matrix<int, 5, 1>(4, 1, 0, 2, 3));
+  const auto a = terms_at(*together, 0.3, q, u);
+  const auto b = terms_at(*alone, 0.3, q, order.transpose() * u);
+  expect_near(
+    b->terms.mass_matrix, order.transpose() * a->terms.mass_matrix * order, kRounding * 10.0);
+  expect_near(b->terms.force, order.transpose() * a->terms.force, kRounding * 10.0);
+  EXPECT_EQ(a->terms.mass_matrix(0, 2), 0.0);
+  EXPECT_NEAR(a->terms.mass_matrix(3, 4), -2.0 * 1.3, 1e-12);
+}
+
 TEST(AnalyticSystem, when_force_has_acceleration_expect_virtual_mass)
 {
   AnalyticDescription d;

@@ -461,6 +461,48 @@ TEST(FormulaContext, when_a_function_makes_variables_on_demand_expect_them_count
   EXPECT_FALSE(program.depends_on(0, 100));
 }
 
+TEST(FormulaProgram, when_second_derivatives_are_asked_for_expect_all_that_may_differ_from_zero)
+{
+  FormulaContext context;
+  for (const char * name : {"a", "x", "y", "z", "w"})
+  {
+    context.add_variable(name);
+  }
+  using Sets = std::vector<std::vector<int>>;
+  const std::vector<std::pair<std::string, Sets>> cases = {
+    {"a*x + 3*y - z/2", {{}, {}, {}, {}}},  // a is not among those asked for
+    {"x*y + z^2", {{1}, {0}, {2}, {}}},
+    {"(a*x + y)^2 + (z - w)^2", {{0, 1}, {0, 1}, {2, 3}, {2, 3}}},
+    {"sin(x)*y", {{0, 1}, {0}, {}, {}}},
+    {"x/y", {{1}, {0, 1}, {}, {}}},
+    {"exp(x + y) + z*w*z", {{0, 1}, {0, 1}, {2, 3}, {2}}},
+    {"abs(x) + max(y, z) + step(w)*x", {{3}, {}, {}, {0}}},
+    {"hypot(x, w) + atan2(y, z) + x^y", {{0, 1, 3}, {0, 1, 2}, {1, 2}, {0, 3}}},
+  };
+  for (const auto & [formula, sets] : cases)
+  {
+    const FormulaProgram program(context, {formula});
+    const Sets found = program.coupled_variables(0, 1, 4);
+    EXPECT_EQ(found, sets) << formula;
+    // Whatever is outside is zero at any point.
+    std::vector<Dual> tape(static_cast<std::size_t>(program.tape_size()));
+    std::vector<Dual> adjoint(tape.size());
+    std::vector<Dual> gradient(5);
+    for (std::size_t k = 0; k < 4; ++k)
+    {
+      std::vector<Dual> point = {1.1, 0.7, 1.9, 0.3, 2.3};
+      point[1 + k].derivative = 1.0;
+      program.gradient(point.data(), tape.data(), adjoint.data(), 0, gradient.data());
+      for (std::size_t l = 0; l < 4; ++l)
+      {
+        const bool listed =
+          std::find(found[k].begin(), found[k].end(), static_cast<int>(l)) != found[k].end();
+        EXPECT_TRUE(listed || gradient[1 + l].derivative == 0.0) << formula << k << l;
+      }
+    }
+  }
+}
+
 TEST(FormulaContext, when_a_function_declares_names_while_parsed_expect_a_sound_context)
 {
   FormulaContext context;

@@ -107,7 +107,9 @@ private:
   std::unique_ptr<SystemData> system_data_;
   ConstraintScratch scratch_;
   std::unique_ptr<FormulationData> formulation_data_;
-  std::unique_ptr<FormulationData> projection_data_;
+  // Of projections of positions and of velocities, each with a partition of its own; none of
+  // velocities where they share the partition of the solve.
+  std::array<std::unique_ptr<FormulationData>, 2> projection_data_;
   std::unique_ptr<TreeSolverData> tree_data_;  // none where there is no tree
   Rows rows_;
   Solution solution_;
@@ -158,7 +160,8 @@ class CONSTRAINED_DYNAMICS_EXPORT Dynamics
 {
 public:
   /// @param formulation none stands for Automatic.
-  /// @throw std::invalid_argument for options out of range or gain matrices of the wrong size.
+  /// @throw std::invalid_argument for options out of range, gain matrices of the wrong size, or
+  /// Stabilisation::keep_independent with a formulation that has no independent speeds.
   explicit Dynamics(
     ConstraintSet constraints, DynamicsOptions options = {},
     std::shared_ptr<const Formulation> formulation = nullptr);
@@ -214,14 +217,15 @@ public:
   /// the correction would be rounding divided by the distance. They are met again a little later.
   static constexpr double kProjectionSingularTolerance = 1e-5;
 
-  /// Moves q to φ(q, t) = 0 by the physically smallest correction (in the norm of Q), Newton with
-  /// at most `kProjectionIterations` iterations. q is untouched unless the status is kOk.
-  /// Statuses: kOk, kNotConverged, failures of evaluation. Real-time safe: yes.
+  /// Moves q to φ(q, t) = 0 by the physically smallest correction (in the norm of Q), or by one
+  /// that changes dependent speeds only (Stabilisation::keep_independent) where that converges.
+  /// Newton with at most `kProjectionIterations` iterations. q is untouched unless the status is
+  /// kOk. Statuses: kOk, kNotConverged, failures of evaluation. Real-time safe: yes.
   [[nodiscard]] Status project_position(
     double time, VectorRef q, Workspace & workspace,
     double singular_tolerance = kProjectionSingularTolerance) const noexcept CD_NONBLOCKING;
 
-  /// Moves u to φ̇ = 0 and ψ = 0 by the physically smallest correction. Likewise.
+  /// Moves u to φ̇ = 0 and ψ = 0. Likewise.
   [[nodiscard]] Status project_velocity(
     double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
     double singular_tolerance = kProjectionSingularTolerance) const noexcept CD_NONBLOCKING;
@@ -236,7 +240,7 @@ private:
   void gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Workspace & workspace)
     const noexcept CD_NONBLOCKING;
   Status solve_gathered(
-    Workspace::Subset subset, RankOptions rank, FormulationData & data,
+    Workspace::Subset subset, RankOptions rank, FormulationData & data, bool keep_independent,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
   bool solve_tree(const ConstVectorRef & inputs, Workspace & workspace, Status & status)
     const noexcept CD_NONBLOCKING;
@@ -252,6 +256,12 @@ private:
   Status project(
     Workspace::Subset subset, const Eigen::VectorXd & values, double singular_tolerance,
     VectorRef x, Workspace & workspace, const Evaluate & evaluate,
+    const Advance & advance) const noexcept CD_NONBLOCKING;
+
+  template <typename Evaluate, typename Advance>
+  Status project(
+    bool keep_independent, Workspace::Subset subset, const Eigen::VectorXd & values,
+    double singular_tolerance, VectorRef x, Workspace & workspace, const Evaluate & evaluate,
     const Advance & advance) const noexcept CD_NONBLOCKING;
 
   ConstraintSet constraints_;

@@ -145,6 +145,11 @@ public:
   /// True when the variable occurs in the output (after constant folding); false for indices out of
   /// range.
   bool depends_on(int output, int variable) const noexcept CD_NONBLOCKING;
+  /// For each of the `count` variables from `first` on, those among them (as indices from 0,
+  /// ascending) with which the output may have a second derivative other than zero. Operations
+  /// alone decide, values do not. Precondition: 0 <= output < output_count(), variables that exist.
+  /// Setup only: allocates.
+  std::vector<std::vector<int>> coupled_variables(int output, int first, int count) const;
   /// The variables that occur in the output, ascending. Precondition: 0 <= output < output_count().
   const std::vector<int> & variables_of(int output) const noexcept CD_NONBLOCKING
   {

@@ -78,12 +78,31 @@ public:
     return do_solve(problem, options, data, solution);
   }
 
+  /// Whether the formulation chooses independent speeds that `correct` can leave alone.
+  virtual bool has_independent_speeds() const noexcept { return false; }
+
+  /// The change of speeds δ with A δ = b that leaves the independent speeds alone, δ_I = 0 and
+  /// δ_D = β (E4), into solution.acceleration; of the solution only that and the rank are written.
+  /// Q, h and the weights are not used, but must have their sizes. @pre has_independent_speeds().
+  /// Statuses: kOk and kSingular with outputs; kNonFiniteInput, kNonFiniteResult and kSizeMismatch
+  /// without. Real-time safe: yes.
+  [[nodiscard]] Status correct(
+    const RowProblem & problem, const RankOptions & options, FormulationData & data,
+    RowSolution & solution) const noexcept CD_NONBLOCKING
+  {
+    return do_correct(problem, options, data, solution);
+  }
+
 protected:
   virtual Status do_prepare(const SystemData & system, FormulationData & data) const noexcept
     CD_NONBLOCKING;
   virtual Status do_solve(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING = 0;
+  /// Those that choose no independent speeds need none.
+  virtual Status do_correct(
+    const RowProblem & problem, const RankOptions & options, FormulationData & data,
+    RowSolution & solution) const noexcept CD_NONBLOCKING;
 };
 
 }  // namespace constrained_dynamics

@@ -42,9 +42,14 @@ struct CONSTRAINED_DYNAMICS_EXPORT Stabilisation
   Gain velocity_gain;      ///< Γ1 [1/s], over the position rows in the order of the set
   Gain position_gain;      ///< Γ2 [1/s²], likewise
   Gain nonholonomic_gain;  ///< Γ [1/s], over the velocity rows in the order of the set
+  /// Of projections: whether the independent speeds of the formulation are kept and only the
+  /// dependent ones change, instead of the correction that is smallest in the norm of Q.
+  bool keep_independent = false;
 
   static Stabilisation none() { return {}; }
   static Stabilisation projection();
+  /// Projection that leaves alone what Formulation::has_independent_speeds tells.
+  static Stabilisation projection_of_dependent();
   /// @throw std::invalid_argument for gains that are not finite, positive scalars, or matrices that
   /// have an eigenvalue with positive real part.
   static Stabilisation baumgarte(Gain velocity, Gain position, Gain nonholonomic);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "kept_elimination.hpp"
 #include "row_scratch.hpp"
 
 namespace constrained_dynamics
@@ -22,8 +23,27 @@ public:
   {
   }
 
+  /// Partitions the speeds and finds β.
+  virtual Status partition(const RowProblem & problem, const RankOptions & options) noexcept
+  {
+    return begin(problem, options);
+  }
   /// Finds u̇. False where what is left of the inertia is singular.
   virtual bool move(const RowProblem & problem) noexcept = 0;
+  /// Multipliers and outputs.
+  virtual Status conclude(
+    const RowProblem & problem, const RankOptions & options, Status rank_status,
+    RowSolution & solution) noexcept
+  {
+    return finish(problem, options, rank_status, solution);
+  }
+
+  virtual CoordinatePartition::Work work() const
+  {
+    CoordinatePartition::Work result;
+    result.searches = factorisation.repartition_count();
+    return result;
+  }
 
   Eigen::VectorXd independent;  // u̇_i, or u̇ and μ
 };
@@ -92,12 +112,18 @@ public:
   {
   }
 
+  /// K (E4).
+  virtual Eigen::Block<const Eigen::MatrixXd> dependency() const noexcept
+  {
+    return factorisation.dependency();
+  }
+
   bool move(const RowProblem & problem) noexcept override
   {
     const Eigen::Index r = rank();
     const Eigen::Index p = speed_count() - r;
     const Eigen::VectorXi & order = factorisation.order();
-    const auto K = factorisation.dependency();
+    const auto K = dependency();
     remainder.setZero();
     auto B = transformation.leftCols(p);
     B.setZero();
@@ -111,14 +137,15 @@ public:
       B(order(r + i), i) = 1.0;
     }
     acceleration = remainder;
+    force = problem.force;
+    force.noalias() -= problem.mass_matrix * remainder;
+    constraint_force = -force;
     if (p > 0)
     {
       auto Q_B = mass_transformation.leftCols(p);
       auto x = independent.head(p);
       Q_B.noalias() = problem.mass_matrix * B;
       reduced.matrix(p).noalias() = B.transpose() * Q_B;
-      force = problem.force;
-      force.noalias() -= problem.mass_matrix * remainder;
       x.noalias() = B.transpose() * force;
       if (!reduced.factor(p))
       {
@@ -126,8 +153,8 @@ public:
       }
       reduced.solve(x);
       acceleration.noalias() += B * x;
+      constraint_force.noalias() += Q_B * x;  // (E7): Q u̇ − h
     }
-    force_from_motion(problem);
     return true;
   }
 
@@ -136,6 +163,106 @@ public:
   Eigen::VectorXd remainder;            // ℧
   Eigen::VectorXd force;
   ReducedInertia reduced;  // BᵀQB
+};
+
+/// The partition is found anew in every solve.
+class EveryStepData : public ReducedCoordinatesData
+{
+public:
+  using ReducedCoordinatesData::ReducedCoordinatesData;
+
+  Status partition(const RowProblem & problem, const RankOptions & options) noexcept override
+  {
+    factorisation.reset_partition();
+    return begin(problem, options);
+  }
+};
+
+/// The partition is kept, and with it the pivots, as long as they are good and no row is redundant.
+class SelectedData : public ReducedCoordinatesData
+{
+public:
+  SelectedData(int n, int m) : ReducedCoordinatesData(n, m), kept(n, m) {}
+
+  Status partition(const RowProblem & problem, const RankOptions & given) noexcept override
+  {
+    RankOptions options = given;
+    options.partition_limit =
+      std::max(options.partition_limit, CoordinatePartition::kSelectedLimit);
+    const Status input = check(problem);
+    if (input != Status::kOk)
+    {
+      return input;
+    }
+    uses_kept = keep(problem, options);
+    if (uses_kept)
+    {
+      ++kept_count;
+      kept.particular(problem.bias, beta());
+      return Status::kOk;
+    }
+    const Status status = begin(problem, options);
+    if (status == Status::kOk && rank() == problem.rows.rows())
+    {
+      kept.select(factorisation.order(), static_cast<int>(rank()));
+    }
+    else
+    {
+      kept.forget();
+    }
+    return status;
+  }
+
+  Eigen::Block<const Eigen::MatrixXd> dependency() const noexcept override
+  {
+    return uses_kept ? kept.dependency() : factorisation.dependency();
+  }
+
+  Status conclude(
+    const RowProblem & problem, const RankOptions & options, Status rank_status,
+    RowSolution & solution) noexcept override
+  {
+    if (!uses_kept)
+    {
+      return finish(problem, options, rank_status, solution);
+    }
+    kept.multipliers(constraint_force, multipliers.head(problem.rows.rows()));
+    const Status status = judge(problem, options, rank_status, kept.row_size(), solution);
+    if (has_output(status))
+    {
+      solution.condition = condition;
+    }
+    return status;
+  }
+
+  CoordinatePartition::Work work() const override
+  {
+    CoordinatePartition::Work result = ReducedCoordinatesData::work();
+    result.pivot_choices = kept.pivoting_count();
+    result.kept = kept_count;
+    result.multiplications = kept.operation_count();
+    return result;
+  }
+
+  bool keep(const RowProblem & problem, const RankOptions & options) noexcept
+  {
+    const Eigen::Index m = problem.rows.rows();
+    if (
+      problem.nominal_rank != m || problem.row_scale.size() != m ||
+      !problem.row_scale.allFinite() || !kept.factor(problem.rows, problem.row_scale))
+    {
+      return false;
+    }
+    condition = kept.condition();
+    const auto K = kept.dependency();
+    return condition * options.singular_tolerance <= 1.0 &&
+           (K.size() == 0 || K.cwiseAbs().maxCoeff() <= options.partition_limit);
+  }
+
+  KeptElimination kept;
+  bool uses_kept = false;
+  long kept_count = 0;
+  double condition = 1.0;
 };
 
 }  // namespace
@@ -184,7 +311,11 @@ std::unique_ptr<FormulationData> CoordinatePartition::make_data(
         std::to_string(speed_count - 1));
     }
   }
-  auto data = std::make_unique<ReducedCoordinatesData>(speed_count, max_row_count);
+  if (mode_ == Mode::kEveryStep)
+  {
+    return std::make_unique<EveryStepData>(speed_count, max_row_count);
+  }
+  auto data = std::make_unique<SelectedData>(speed_count, max_row_count);
   if (!independent_speeds_.empty())
   {
     data->factorisation.select_partition(independent_speeds_);
@@ -197,21 +328,22 @@ const RowFactorisation & CoordinatePartition::factorisation(const FormulationDat
   return static_cast<const PartitionData &>(data).factorisation;
 }
 
+CoordinatePartition::Work CoordinatePartition::work(const FormulationData & data)
+{
+  return static_cast<const PartitionData &>(data).work();
+}
+
 Status CoordinatePartition::do_solve(
   const RowProblem & problem, const RankOptions & options, FormulationData & formulation_data,
   RowSolution & solution) const noexcept CD_NONBLOCKING
 {
   PartitionData & data = static_cast<PartitionData &>(formulation_data);
   RankOptions partition_options = options;
-  if (mode_ == Mode::kEveryStep)
-  {
-    data.factorisation.reset_partition();
-  }
   if (mode_ == Mode::kSelected)
   {
     partition_options.partition_limit = std::max(options.partition_limit, kSelectedLimit);
   }
-  const Status rank_status = data.begin(problem, partition_options);
+  const Status rank_status = data.partition(problem, partition_options);
   if (!has_output(rank_status))
   {
     return rank_status;
@@ -220,7 +352,32 @@ Status CoordinatePartition::do_solve(
   {
     return Status::kSingularInertia;
   }
-  return data.finish(problem, options, rank_status, solution);
+  return data.conclude(problem, options, rank_status, solution);
+}
+
+Status CoordinatePartition::do_correct(
+  const RowProblem & problem, const RankOptions & options, FormulationData & formulation_data,
+  RowSolution & solution) const noexcept CD_NONBLOCKING
+{
+  PartitionData & data = static_cast<PartitionData &>(formulation_data);
+  const Status rank_status = data.partition(problem, options);
+  if (!has_output(rank_status))
+  {
+    return rank_status;
+  }
+  const Eigen::VectorXi & order = data.factorisation.order();
+  data.acceleration.setZero();
+  for (Eigen::Index i = 0; i < data.rank(); ++i)
+  {
+    data.acceleration(order(i)) = data.particular(i);
+  }
+  if (!data.acceleration.allFinite())
+  {
+    return Status::kNonFiniteResult;
+  }
+  solution.acceleration = data.acceleration;
+  solution.rank = static_cast<int>(data.rank());
+  return rank_status;
 }
 
 }  // namespace constrained_dynamics

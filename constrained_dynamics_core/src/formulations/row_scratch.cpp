@@ -62,12 +62,12 @@ RowScratch::RowScratch(int speed_count, int max_row_count)
   residual_force(Eigen::VectorXd::Zero(speed_count)),
   acceleration(Eigen::VectorXd::Zero(speed_count)),
   constraint_force(Eigen::VectorXd::Zero(speed_count)),
-  multipliers(Eigen::VectorXd::Zero(max_row_count))
+  multipliers(Eigen::VectorXd::Zero(max_row_count)),
+  row_work(Eigen::VectorXd::Zero(max_row_count))
 {
 }
 
-Status RowScratch::begin(const RowProblem & problem, const RankOptions & options) noexcept
-  CD_NONBLOCKING
+Status RowScratch::check(const RowProblem & problem) const noexcept CD_NONBLOCKING
 {
   const Eigen::Index n = speed_count();
   const Eigen::Index m = problem.rows.rows();
@@ -77,9 +77,20 @@ Status RowScratch::begin(const RowProblem & problem, const RankOptions & options
   {
     return Status::kSizeMismatch;
   }
-  if (!problem.mass_matrix.allFinite() || !problem.force.allFinite() || !problem.bias.allFinite())
+  if (!is_finite(problem.mass_matrix) || !problem.force.allFinite() || !problem.bias.allFinite())
   {
     return Status::kNonFiniteInput;
+  }
+  return Status::kOk;
+}
+
+Status RowScratch::begin(const RowProblem & problem, const RankOptions & options) noexcept
+  CD_NONBLOCKING
+{
+  const Status input = check(problem);
+  if (input != Status::kOk)
+  {
+    return input;
   }
   const Status status =
     factorisation.factor(problem.rows, problem.row_scale, problem.nominal_rank, options);
@@ -159,34 +170,34 @@ Status RowScratch::finish(
   const RowProblem & problem, const RankOptions & options, Status rank_status,
   RowSolution & solution) noexcept CD_NONBLOCKING
 {
-  const Eigen::Index n = speed_count();
-  const Eigen::Index m = problem.rows.rows();
-  auto lambda = multipliers.head(m);
+  auto lambda = multipliers.head(problem.rows.rows());
   factorisation.multipliers(constraint_force, problem.multiplier_weight, lambda);  // (E8)
+  double row_squares = 0.0;
+  for (Eigen::Index j = 0; j < problem.rows.cols(); ++j)
+  {
+    row_squares += problem.rows.col(j).cwiseProduct(problem.row_scale).squaredNorm();
+  }
+  return judge(problem, options, rank_status, std::sqrt(row_squares), solution);
+}
+
+Status RowScratch::judge(
+  const RowProblem & problem, const RankOptions & options, Status rank_status, double row_size,
+  RowSolution & solution) noexcept CD_NONBLOCKING
+{
+  const Eigen::Index m = problem.rows.rows();
+  const auto lambda = multipliers.head(m);
   if (!acceleration.allFinite() || !constraint_force.allFinite() || !lambda.allFinite())
   {
     return Status::kNonFiniteResult;
   }
 
   // How far the rows are missed, contradictions and dropped directions alike.
-  double missed = 0.0;
-  double bias_size = 0.0;
-  double row_size = 0.0;
-  for (Eigen::Index i = 0; i < m; ++i)
-  {
-    const double scale = problem.row_scale(i);
-    double row_acceleration = 0.0;
-    for (Eigen::Index j = 0; j < n; ++j)
-    {
-      const double element = scale * problem.rows(i, j);
-      row_acceleration += element * acceleration(j);
-      row_size += element * element;
-    }
-    const double wanted = scale * problem.bias(i);
-    missed += (row_acceleration - wanted) * (row_acceleration - wanted);
-    bias_size += wanted * wanted;
-  }
-  const double size = std::sqrt(bias_size) + std::sqrt(row_size) * acceleration.norm();
+  const double bias_size = problem.bias.cwiseProduct(problem.row_scale).norm();
+  auto missed = row_work.head(m);
+  missed = -problem.bias;
+  missed.noalias() += problem.rows * acceleration;
+  missed.array() *= problem.row_scale.array();
+  const double size = bias_size + row_size * acceleration.norm();
   solution.acceleration = acceleration;
   solution.constraint_force = constraint_force;
   solution.multipliers.head(m) = lambda;
@@ -196,7 +207,7 @@ Status RowScratch::finish(
   }
   solution.rank = factorisation.rank();
   solution.condition = factorisation.condition();
-  solution.inconsistency = size > 0.0 ? std::sqrt(missed) / size : 0.0;
+  solution.inconsistency = size > 0.0 ? missed.norm() / size : 0.0;
   if (rank_status != Status::kOk)
   {
     return rank_status;

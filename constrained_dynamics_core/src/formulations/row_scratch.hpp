@@ -14,6 +14,12 @@
 namespace constrained_dynamics
 {
 
+/// Whether all numbers are finite: 0 times them is 0. Several times faster than Eigen's allFinite.
+inline bool is_finite(const ConstMatrixRef & numbers) noexcept
+{
+  return (numbers.array() * 0.0).sum() == 0.0;
+}
+
 /// Beginning and end of every formulation: one decision about the rank, one split of forces over
 /// redundant rows, one judgement of the result. Formulations differ by how they find u̇ in between.
 ///
@@ -25,6 +31,9 @@ class RowScratch : public FormulationData
 {
 public:
   RowScratch(int speed_count, int max_row_count);
+
+  /// Sizes and finite numbers of everything but the rows.
+  Status check(const RowProblem & problem) const noexcept CD_NONBLOCKING;
 
   /// Checks the problem, factors the rows and finds β.
   Status begin(const RowProblem & problem, const RankOptions & options) noexcept CD_NONBLOCKING;
@@ -43,10 +52,15 @@ public:
   /// (E7) for the accelerations that were found.
   void force_from_motion(const RowProblem & problem) noexcept CD_NONBLOCKING;
 
-  /// Multipliers (E8) of `constraint_force`, the judgement and, unless a number is not finite, the
-  /// outputs. `rank_status` is what `begin` returned.
+  /// Multipliers (E8) of `constraint_force`, then `judge`.
   Status finish(
     const RowProblem & problem, const RankOptions & options, Status rank_status,
+    RowSolution & solution) noexcept CD_NONBLOCKING;
+
+  /// The judgement and, unless a number is not finite, the outputs. `rank_status` is what `begin`
+  /// returned, `row_size` is ‖S A‖ (Frobenius).
+  Status judge(
+    const RowProblem & problem, const RankOptions & options, Status rank_status, double row_size,
     RowSolution & solution) noexcept CD_NONBLOCKING;
 
   Eigen::Index speed_count() const { return acceleration.size(); }
@@ -60,6 +74,7 @@ public:
   Eigen::VectorXd acceleration;
   Eigen::VectorXd constraint_force;
   Eigen::VectorXd multipliers;
+  Eigen::VectorXd row_work;
 };
 
 /// LU of the leading block of a matrix with memory for its largest size: the rest of the matrix is

@@ -19,7 +19,8 @@ namespace constrained_dynamics
 /// - kEveryStep: found anew in every solve by pivoting (generalized coordinate partitioning);
 /// - kSelected: chosen once, by the user or by pivoting in the first solve, and kept (selective
 ///   coordinate partitioning). It is chosen anew only where it would cost digits: |K| (E4) above
-///   kSelectedLimit, or the rank has changed.
+///   kSelectedLimit, or the rank has changed. Where no row is redundant the pivots within A_D are
+///   kept as well, and with them the zeros of A, so that a solve searches for nothing.
 ///
 /// Q as for KaneNonminimal: only BᵀQB must be positive definite, or regular where Q is unsymmetric.
 class CONSTRAINED_DYNAMICS_EXPORT CoordinatePartition : public Formulation
@@ -46,13 +47,32 @@ public:
   /// @throw std::invalid_argument where a selected speed is not below `speed_count`.
   std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
 
+  /// Whether the mode partitions at all.
+  bool has_independent_speeds() const noexcept override { return mode_ != Mode::kFullCoordinates; }
+
   Mode mode() const { return mode_; }
+  /// The speeds given to the constructor.
+  const std::vector<int> & independent_speeds() const { return independent_speeds_; }
   /// The factorisation of the last solve, for reports: order() tells the partition. @pre data was
   /// made by this class.
   static const RowFactorisation & factorisation(const FormulationData & data);
 
+  /// What partitioning has cost since make_data.
+  struct Work
+  {
+    long searches = 0;         ///< how often independent speeds were searched for by pivoting
+    long pivot_choices = 0;    ///< kSelected: how often pivots were chosen within A_D
+    long kept = 0;             ///< kSelected: solves and corrections with kept pivots
+    long multiplications = 0;  ///< kSelected: of one elimination with the pivots of now
+  };
+  /// @pre data was made by this class.
+  static Work work(const FormulationData & data);
+
 protected:
   Status do_solve(
+    const RowProblem & problem, const RankOptions & options, FormulationData & data,
+    RowSolution & solution) const noexcept CD_NONBLOCKING override;
+  Status do_correct(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING override;
 
