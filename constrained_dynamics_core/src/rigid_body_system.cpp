@@ -12,6 +12,7 @@
 #include <pinocchio/algorithm/rnea.hpp>
 
 #include "names.hpp"
+#include "rigid_body_derivatives.hpp"
 #include "scene.hpp"
 #include "xml_reader.hpp"
 
@@ -104,6 +105,7 @@ public:
   Eigen::VectorXd zero;
   std::vector<WrenchPlace> wrenches;
   mutable std::vector<Eigen::Vector3d> moments;  ///< scratch of gravity_torque
+  TreeDerivatives derivatives;                   ///< of the last do_differentiate
 };
 
 const RigidBodyData & own(const SystemData & data) noexcept
@@ -176,18 +178,6 @@ void append_names(
 
 /// Shortest quaternion that is taken for a direction; products of its elements do not underflow.
 constexpr double kShortestQuaternion = 1e-150;
-
-/// Rates of a quaternion (x y z w) that turns with ω in its own axes: q̇ = ½ q ⊗ ω as a matrix.
-template <typename Quaternion>
-Eigen::Matrix<double, 4, 3> quaternion_rates(const Quaternion & q)
-{
-  Eigen::Matrix<double, 4, 3> E;
-  E << q(3), -q(2), q(1),  //
-    q(2), q(3), -q(0),     //
-    -q(1), q(0), q(3),     //
-    -q(0), -q(1), -q(2);
-  return 0.5 * E;
-}
 
 }  // namespace
 
@@ -467,6 +457,9 @@ struct RigidBodySystem::Impl
       }
     }
   }
+
+  /// What the derivatives need of the tree.
+  std::vector<TreeJoint> tree() const;
 
   const SceneFrame & frame(int index) const noexcept
   {
@@ -829,6 +822,85 @@ double RigidBodySystem::do_potential_energy(const SystemData & data) const noexc
     energy += 0.5 * spring.stiffness * stretch * stretch;
   }
   return energy;
+}
+
+std::vector<TreeJoint> RigidBodySystem::Impl::tree() const
+{
+  std::vector<TreeJoint> result;
+  for (std::size_t i = 0; i < joints.size(); ++i)
+  {
+    result.push_back(
+      {joints[i].kind, joints[i].parent, joints[i].q, joints[i].u, joints[i].nu,
+       scene.joints[i].mass});
+  }
+  return result;
+}
+
+bool RigidBodySystem::do_differentiate(
+  SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef &,
+  SystemDerivatives & out) const
+{
+  RigidBodyData & d = static_cast<RigidBodyData &>(data);
+  const std::vector<TreeJoint> tree = impl_->tree();
+  std::vector<TreePose> poses;
+  for (std::size_t i = 1; i <= tree.size(); ++i)
+  {
+    poses.push_back({d.data.oMi[i].rotation(), d.data.oMi[i].translation()});
+  }
+  out.resize(coordinate_count(), speed_count());
+  out.acceleration = acceleration;
+  differentiate_joints(tree, d.terms, out);
+  d.derivatives.update(
+    tree, std::move(poses), d.data.J, d.terms.speeds, acceleration, impl_->model.gravity.linear());
+  d.derivatives.inverse_dynamics(out.residual_q, out.residual_u);
+  out.residual_u.diagonal() += impl_->damping;
+  for (const Spring & spring : impl_->springs)
+  {
+    out.residual_q(spring.u, spring.u) += spring.stiffness;
+  }
+  FrameDerivatives moved;
+  for (const WrenchPlace & wrench : d.wrenches)
+  {
+    Eigen::Vector3d force = wrench.force;
+    Eigen::Vector3d torque = wrench.torque;
+    FrameKinematics frame;
+    frame_kinematics(data, wrench.frame, frame);
+    if (wrench.expressed_in_frame)
+    {
+      force = frame.rotation * force;
+      torque = frame.rotation * torque;
+      frame_derivatives(data, wrench.frame, moved);
+      for (Eigen::Index k = 0; k < speed_count(); ++k)
+      {
+        const Eigen::Vector3d turn = moved.jacobian.col(k).tail<3>();
+        out.residual_q.col(k) -= moved.jacobian.topRows<3>().transpose() * turn.cross(force) +
+                                 moved.jacobian.bottomRows<3>().transpose() * turn.cross(torque);
+      }
+    }
+    add_frame_force_derivatives(data, wrench.frame, -force, -torque, out.residual_q);
+  }
+  return true;
+}
+
+void RigidBodySystem::do_frame_derivatives(
+  const SystemData & data, int frame, FrameDerivatives & out) const
+{
+  const SceneFrame & f = impl_->frame(frame);
+  own(data).derivatives.frame(f.joint, f.placement.translation(), out);
+}
+
+void RigidBodySystem::do_add_frame_force_derivatives(
+  const SystemData & data, int frame, const Eigen::Vector3d & force, const Eigen::Vector3d & torque,
+  MatrixRef out) const
+{
+  const SceneFrame & f = impl_->frame(frame);
+  own(data).derivatives.add_frame_force(f.joint, f.placement.translation(), force, torque, out);
+}
+
+void RigidBodySystem::do_add_coordinate_force_derivatives(
+  const SystemData & data, const ConstVectorRef & y, MatrixRef out) const
+{
+  add_joint_force_derivatives(impl_->tree(), data.terms, y, out);
 }
 
 }  // namespace constrained_dynamics

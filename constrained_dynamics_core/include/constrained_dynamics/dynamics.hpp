@@ -91,6 +91,7 @@ public:
 
 private:
   friend class Dynamics;
+  friend class SolutionDifferentiator;
 
   // Rows up to a level: what position projection, velocity projection and a solve work on.
   enum Subset
@@ -213,6 +214,8 @@ public:
   static constexpr int kProjectionIterations = 12;
 
 private:
+  friend class SolutionDifferentiator;
+
   Status evaluate_rows(Workspace::Subset subset, Workspace & workspace) const noexcept
     CD_NONBLOCKING;
   void gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Workspace & workspace)

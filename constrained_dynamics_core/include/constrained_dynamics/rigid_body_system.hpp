@@ -253,6 +253,16 @@ protected:
   void do_joint_wrench(const SystemData & data, int coordinate, Wrench & out) const noexcept
     CD_NONBLOCKING override;
   double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
+  bool do_differentiate(
+    SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
+    SystemDerivatives & out) const override;
+  void do_frame_derivatives(
+    const SystemData & data, int frame, FrameDerivatives & out) const override;
+  void do_add_frame_force_derivatives(
+    const SystemData & data, int frame, const Eigen::Vector3d & force,
+    const Eigen::Vector3d & torque, MatrixRef out) const override;
+  void do_add_coordinate_force_derivatives(
+    const SystemData & data, const ConstVectorRef & y, MatrixRef out) const override;
 
 private:
   struct Impl;
