@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,13 @@ struct SolveArguments : ScenarioArguments
   bool raw_state = false;
 };
 
+struct LinearizeArguments : ScenarioArguments
+{
+  std::optional<double> at;  ///< time up to which the scenario runs first [s]
+  double size = 1e-3;        ///< of the deviations whose step is tried
+  bool lyapunov = false;
+};
+
 struct ExamplesArguments
 {
   std::string name;
@@ -41,6 +49,7 @@ struct ExamplesArguments
 int run(const RunArguments & arguments);
 int solve(const SolveArguments & arguments);
 int check(const ScenarioArguments & arguments);
+int linearize(const LinearizeArguments & arguments);
 int examples(const ExamplesArguments & arguments);
 
 /// The file that an argument names: an existing file, else an example.

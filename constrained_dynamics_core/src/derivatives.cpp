@@ -320,9 +320,11 @@ Status SolutionDifferentiator::take_differences(
   {
     // T = C⁺ (∂q̇/∂δ − Ċ), Ċ along the motion.
     Eigen::MatrixXd C_dot = Eigen::MatrixXd::Zero(nq, n_);
+    // No coordinate moves further than in the other differences.
+    const double step = kStep / std::max(1.0, nq > 0 ? rates.cwiseAbs().maxCoeff() : 0.0);
     for (int node = 0; node < 4; ++node)
     {
-      const double ahead = kNodes[node] * kStep;
+      const double ahead = kNodes[node] * step;
       Eigen::VectorXd q = q_ + ahead * rates;
       const Status status =
         system.update_kinematics(time_ + ahead, q, u_, workspace_.system_data());
@@ -330,7 +332,7 @@ Status SolutionDifferentiator::take_differences(
       {
         return status;
       }
-      C_dot += kWeights[node] / kStep * workspace_.terms().kinematic_matrix;
+      C_dot += kWeights[node] / step * workspace_.terms().kinematic_matrix;
     }
     out.system.transport =
       Eigen::ColPivHouseholderQR<Eigen::MatrixXd>(C).solve(out.system.rate_q - C_dot);
@@ -357,7 +359,7 @@ void SolutionDifferentiator::stabilise(
     stabilisation.nonholonomic_gain, dynamics_.velocity_rows_, rows.velocity_u, residual_u);
 }
 
-// (E13): Q δu̇ − Aᵀ δλ = −∂e + ∂(Aᵀ) λ,  A δu̇ = −∂(A u̇ − b), e = Q u̇ − P − G τ, by the null space
+// (E17): Q δu̇ − Aᵀ δλ = −∂e + ∂(Aᵀ) λ,  A δu̇ = −∂(A u̇ − b), e = Q u̇ − P − G τ, by the null space
 // of the rows (E4, E5).
 Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & out)
 {

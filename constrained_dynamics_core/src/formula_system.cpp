@@ -1053,7 +1053,7 @@ Status FormulaSystem::do_update_dynamics(SystemData & base) const noexcept CD_NO
   return Status::kOk;
 }
 
-// ---- derivatives (E13, E14) ---------------------------------------------------------------------
+// ---- derivatives (E17, E18) ---------------------------------------------------------------------
 
 /// A direction in which the state is moved, u̇ and τ kept: changes of q, q̇ and q̈.
 struct FormulaSystem::Direction

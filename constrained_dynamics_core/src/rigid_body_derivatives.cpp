@@ -113,7 +113,7 @@ void TreeDerivatives::update(
   }
 }
 
-// (E15). What lies behind a speed's joint turns with S as one piece; what is left is the part that
+// (E19). What lies behind a speed's joint turns with S as one piece; what is left is the part that
 // does not turn, the velocity and the acceleration of the joint's parent.
 void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
 {

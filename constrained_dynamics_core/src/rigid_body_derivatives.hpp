@@ -9,7 +9,7 @@
 #include "robot_tree.hpp"
 
 /// @file
-/// Analytic derivatives of a tree of rigid bodies (E15), in spatial vectors of the world about its
+/// Analytic derivatives of a tree of rigid bodies (E19), in spatial vectors of the world about its
 /// origin: motions (v; ω), forces (f; n). Knows nothing of the library that did the kinematics.
 
 namespace constrained_dynamics

@@ -42,7 +42,7 @@ struct RowBlock
   VectorRef bias;      ///< b (m), before stabilisation
 };
 
-/// Derivatives of the rows of one constraint with m rows while u̇ and λ are kept (E13), to be
+/// Derivatives of the rows of one constraint with m rows while u̇ and λ are kept (E17), to be
 /// filled. Columns of `…_q` are directions of the coordinates as in SystemDerivatives.
 struct RowDerivatives
 {

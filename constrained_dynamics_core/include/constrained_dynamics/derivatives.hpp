@@ -10,7 +10,7 @@
 #include "constrained_dynamics/types.hpp"
 
 /// @file
-/// Derivatives of the constrained system (E13): how u̇, λ and F^c change with q, u and τ.
+/// Derivatives of the constrained system (E17): how u̇, λ and F^c change with q, u and τ.
 
 namespace constrained_dynamics
 {
@@ -39,7 +39,7 @@ struct SolutionDerivatives
   Eigen::MatrixXd constraint_force_u;      ///< ∂F^c/∂u (n × n)
   Eigen::MatrixXd constraint_force_input;  ///< ∂F^c/∂τ (n × l)
 
-  Eigen::MatrixXd transport;   ///< T (n × n): δ̇ = T δ + δu (E14)
+  Eigen::MatrixXd transport;   ///< T (n × n): δ̇ = T δ + δu (E18)
   Eigen::MatrixXd position_q;  ///< of φ (m × n); 0 for velocity and acceleration rows
   Eigen::MatrixXd velocity_q;  ///< of φ̇ or ψ (m × n); 0 for acceleration rows
   Eigen::MatrixXd velocity_u;  ///< ∂φ̇/∂u or ∂ψ/∂u (m × n); 0 for acceleration rows

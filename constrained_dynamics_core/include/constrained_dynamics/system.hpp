@@ -40,7 +40,7 @@ struct FrameKinematics
   Eigen::Vector3d angular_acceleration_bias = Eigen::Vector3d::Zero();  ///< u̇ = 0 [rad/s²]
 };
 
-/// Derivatives of a system at one state while accelerations u̇ and inputs τ are kept (E13).
+/// Derivatives of a system at one state while accelerations u̇ and inputs τ are kept (E17).
 ///
 /// Directions of the coordinates are those of the speeds: column k of a matrix `…_q` is the change
 /// along δq = C e_k. Quaternions are not independent numbers, so ∂/∂q itself would mean nothing for
@@ -54,7 +54,7 @@ struct SystemDerivatives
   Eigen::MatrixXd rate_q;      ///< of q̇ (nq × n); ∂q̇/∂u is C
   Eigen::MatrixXd coordinate_acceleration_q;  ///< of q̈ (nq × n)
   Eigen::MatrixXd coordinate_acceleration_u;  ///< ∂q̈/∂u (nq × n)
-  /// T (n × n) of (E14): a change δ of the coordinates in the directions of the speeds and a change
+  /// T (n × n) of (E18): a change δ of the coordinates in the directions of the speeds and a change
   /// δu of the speeds move on as δ̇ = T δ + δu.
   Eigen::MatrixXd transport;
 
