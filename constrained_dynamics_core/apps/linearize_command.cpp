@@ -125,10 +125,13 @@ std::string matrix_text(const Eigen::MatrixXd & matrix, const std::vector<std::s
 std::string eigenvalue_text(const Eigen::VectorXcd & values)
 {
   std::ostringstream text;
+  // Rounding of the largest is no news.
+  const double rounding = values.size() > 0 ? 1e-14 * values.cwiseAbs().maxCoeff() : 0.0;
+  const auto clean = [&](double x) { return std::abs(x) > rounding ? x : 0.0; };
   for (Eigen::Index i = 0; i < values.size(); ++i)
   {
-    const double real = values(i).real();
-    const double imaginary = values(i).imag();
+    const double real = clean(values(i).real());
+    const double imaginary = clean(values(i).imag());
     if (imaginary < 0.0)
     {
       continue;  // of a pair the other was printed
@@ -210,7 +213,7 @@ std::string describe(const cd::Scenario & scenario, const Report & report)
          << format(step.size) << " breaks rows by " << format(step.position, 3) << " (position), "
          << format(step.velocity, 3) << " (velocity); half of both by "
          << format(step.position_of_half, 3) << ", " << format(step.velocity_of_half, 3)
-         << " (a quarter is second order)\n";
+         << " (second order: a quarter or less)\n";
   }
   if (report.lyapunov)
   {

@@ -221,14 +221,15 @@ Eigen::MatrixXd exponential(const Eigen::MatrixXd & matrix)
   return result;
 }
 
-/// How fast F and K change along the motion.
+/// How fast the model on the manifold changes along the motion. Rows may turn against each other
+/// without changing what they allow, so projectors are compared, not K.
 double variation_along(
   const Dynamics & dynamics, const LinearModel & model, InputLaw * law, Workspace & workspace,
-  const Matrices & here)
+  const Eigen::VectorXd & rates)
 {
   State ahead = model.state;
   ahead.time += kAhead;
-  ahead.q += kAhead * workspace.terms().rates;
+  ahead.q += kAhead * rates;
   ahead.u += kAhead * model.acceleration;
   dynamics.system().normalise(ahead.q);
   Matrices there;
@@ -236,11 +237,15 @@ double variation_along(
   {
     return std::numeric_limits<double>::infinity();
   }
-  const auto change = [](const Eigen::MatrixXd & a, const Eigen::MatrixXd & b)
-  { return (a - b).norm() / (1.0 + a.norm()) / kAhead; };
+  const Eigen::MatrixXd basis = kernel_basis(there.constraint_matrix);
+  const Eigen::MatrixXd before = model.basis * model.basis.transpose();
+  const Eigen::MatrixXd after = basis * basis.transpose();
+  const Eigen::MatrixXd motion_before = before * model.state_matrix * before;
+  const Eigen::MatrixXd motion_after = after * there.state_matrix * after;
   return std::max(
-    change(here.state_matrix, there.state_matrix),
-    change(here.constraint_matrix, there.constraint_matrix));
+           (after - before).norm(),
+           (motion_after - motion_before).norm() / (1.0 + motion_before.norm())) /
+         kAhead;
 }
 
 }  // namespace
@@ -259,7 +264,7 @@ Status linearise(
   model.state = state;
   model.inputs = matrices.inputs;
   model.acceleration = workspace.solution().acceleration;
-  model.variation = variation_along(dynamics, model, law, workspace, matrices);
+  const Eigen::VectorXd rates = workspace.terms().rates;
   model.derivatives = std::move(matrices.derivatives);
   model.state_matrix = std::move(matrices.state_matrix);
   model.input_matrix = std::move(matrices.input_matrix);
@@ -267,6 +272,7 @@ Status linearise(
   model.basis = kernel_basis(model.constraint_matrix);
   model.reduced_matrix = model.basis.transpose() * model.state_matrix * model.basis;
   model.reduced_input_matrix = model.basis.transpose() * model.input_matrix;
+  model.variation = variation_along(dynamics, model, law, workspace, rates);
   if (
     !sorted_eigenvalues(model.state_matrix, model.eigenvalues) ||
     !sorted_eigenvalues(model.reduced_matrix, model.reduced_eigenvalues))

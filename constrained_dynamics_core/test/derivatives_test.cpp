@@ -338,7 +338,8 @@ TEST(SolutionDerivatives, when_rows_are_of_any_kind_on_any_joint_expect_central_
       everything(kind),
       kind.empty() ? std::vector<std::string>{} : std::vector<std::string>{kBaumgarte}, ".",
       options);
-    for (int i = 0; i < count; ++i)
+    int found = 0;
+    for (int trial = 0; trial < 50 * count && found < count; ++trial)
     {
       Case at = make_case(scenario.dynamics(), scenario.initial());
       const System & system = at.dynamics->system();
@@ -355,8 +356,17 @@ TEST(SolutionDerivatives, when_rows_are_of_any_kind_on_any_joint_expect_central_
       ASSERT_EQ(
         scenario.make_input_law()->evaluate(system, at.workspace->system_data(), unused),
         Status::kOk);  // sets the wrenches
-      expect_differences(at, false, kind);
+      ASSERT_TRUE(has_output(
+        at.dynamics->solve(at.state.time, at.state.q, at.state.u, at.inputs, *at.workspace)));
+      // Close to a half turn, where a weld loses rank, differences of the solution are worth
+      // nothing.
+      if (at.workspace->solution().condition < 30.0)
+      {
+        ++found;
+        expect_differences(at, false, kind);
+      }
     }
+    EXPECT_EQ(found, count) << kind;
   }
 }
 

@@ -40,9 +40,9 @@ struct LinearModel
 
   double largest_speed = 0.0;         ///< max |u|
   double largest_acceleration = 0.0;  ///< max |u̇|
-  /// How fast F and K change along the motion, relative to their sizes [1/s]. Eigenvalues speak of
-  /// stability only where it is 0: at an equilibrium, and in a steady motion whose speeds stand
-  /// still in axes that move along.
+  /// How fast the model on the manifold (NNᵀ and NNᵀFNNᵀ) changes along the motion, relative to its
+  /// size [1/s]. Eigenvalues speak of stability only where it is 0: at an equilibrium, and in a
+  /// steady motion whose speeds stand still in axes that move along.
   double variation = 0.0;
   bool is_equilibrium = false;  ///< u and u̇ vanish (1e-9, 1e-6)
   bool is_steady = false;  ///< u̇ vanishes and the model does not change along the motion (1e-5)
@@ -63,7 +63,7 @@ struct LinearStep
   double size = 0.0;              ///< ε of the deviation at the start, in the norm of x
   double position = 0.0;          ///< largest |φ| after it, of all deviations ε N e_i
   double velocity = 0.0;          ///< largest |φ̇|, |ψ|
-  double position_of_half = 0.0;  ///< the same with ε/2 and h/2: a quarter, to second order
+  double position_of_half = 0.0;  ///< with ε/2 and h/2: a quarter or less, to second order
   double velocity_of_half = 0.0;
 };
 
