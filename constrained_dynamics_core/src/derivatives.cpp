@@ -9,7 +9,6 @@
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <Eigen/QR>
-#include <Eigen/SVD>
 
 #include "constrained_dynamics/row_factorisation.hpp"
 #include "derivatives_internal.hpp"
@@ -167,13 +166,21 @@ Status SolutionDifferentiator::differentiate_terms(
   {
     const Eigen::Index offset = set.row_offset(i);
     const Eigen::Index count = set[i].row_count();
+    const Eigen::MatrixXd force_q = out.force_q;
+    const Eigen::MatrixXd force_u = out.force_u;
     RowDerivatives block{
       out.residual_q.middleRows(offset, count), out.residual_u.middleRows(offset, count),
       out.velocity_q.middleRows(offset, count), out.force_q, out.force_u};
-    out.constraint_is_analytic[static_cast<std::size_t>(i)] =
-      workspace_.is_active(i) &&
+    const bool analytic =
+      !workspace_.is_active(i) ||
       set[i].differentiate(
         data, out.system, multipliers.segment(offset, count), workspace_.scratch_, block);
+    out.constraint_is_analytic[static_cast<std::size_t>(i)] = analytic;
+    if (!analytic)
+    {
+      out.force_q = force_q;  // whatever the kind began with
+      out.force_u = force_u;
+    }
   }
   const Status status = take_differences(acceleration, multipliers, out);
   if (status != Status::kOk)
@@ -510,10 +517,10 @@ Status SolutionDifferentiator::differentiate_multipliers(
   }
   if (redundant_)
   {
-    const Eigen::JacobiSVD<Eigen::MatrixXd> svd(
-      scale_.asDiagonal() * jacobian_, Eigen::ComputeFullU);
+    const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(scale_.asDiagonal() * jacobian_);
+    const Eigen::MatrixXd complete = qr.householderQ();
     const Eigen::MatrixXd Z =
-      scale_.asDiagonal() * svd.matrixU().rightCols(count - factorisation_->rank());
+      scale_.asDiagonal() * complete.rightCols(count - factorisation_->rank());
     Eigen::MatrixXd turning = Eigen::MatrixXd::Zero(count, 2 * n_);  // ∂(A) η
     for (Eigen::Index k = 0; k < count; ++k)
     {

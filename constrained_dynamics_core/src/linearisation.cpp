@@ -10,7 +10,6 @@
 
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>
-#include <Eigen/SVD>
 
 namespace constrained_dynamics
 {
@@ -171,13 +170,11 @@ Eigen::MatrixXd kernel_basis(const Eigen::MatrixXd & constraint_matrix)
   {
     return Eigen::MatrixXd::Identity(size, size);
   }
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(unit_rows(constraint_matrix), Eigen::ComputeFullV);
-  Eigen::Index rank = 0;
-  for (Eigen::Index i = 0; i < svd.singularValues().size(); ++i)
-  {
-    rank += svd.singularValues()(i) > kRedundant * svd.singularValues()(0) ? 1 : 0;
-  }
-  return svd.matrixV().rightCols(size - rank);
+  Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr;
+  qr.setThreshold(kRedundant);
+  qr.compute(unit_rows(constraint_matrix).transpose());
+  const Eigen::MatrixXd complete = qr.householderQ();
+  return complete.rightCols(size - qr.rank());
 }
 
 /// By falling real part, of a pair the one with the positive imaginary part first.
@@ -221,8 +218,8 @@ Eigen::MatrixXd exponential(const Eigen::MatrixXd & matrix)
   return result;
 }
 
-/// How fast the model on the manifold changes along the motion. Rows may turn against each other
-/// without changing what they allow, so projectors are compared, not K.
+/// How fast u̇ and the model on the manifold change along the motion. Rows may turn against each
+/// other without changing what they allow, so projectors are compared, not K.
 double variation_along(
   const Dynamics & dynamics, const LinearModel & model, InputLaw * law, Workspace & workspace,
   const Eigen::VectorXd & rates)
@@ -237,14 +234,16 @@ double variation_along(
   {
     return std::numeric_limits<double>::infinity();
   }
+  // Speeds that stand still for a moment only: a pendulum at the bottom.
+  const Eigen::VectorXd jump = workspace.solution().acceleration - model.acceleration;
   const Eigen::MatrixXd basis = kernel_basis(there.constraint_matrix);
   const Eigen::MatrixXd before = model.basis * model.basis.transpose();
   const Eigen::MatrixXd after = basis * basis.transpose();
   const Eigen::MatrixXd motion_before = before * model.state_matrix * before;
   const Eigen::MatrixXd motion_after = after * there.state_matrix * after;
   return std::max(
-           (after - before).norm(),
-           (motion_after - motion_before).norm() / (1.0 + motion_before.norm())) /
+           {jump.norm() / (1.0 + model.state.u.norm()), (after - before).norm(),
+            (motion_after - motion_before).norm() / (1.0 + motion_before.norm())}) /
          kAhead;
 }
 

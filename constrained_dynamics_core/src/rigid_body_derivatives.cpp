@@ -71,12 +71,12 @@ Eigen::Vector2d quarter_turn(const Eigen::Vector2d & v) { return {-v(1), v(0)}; 
 
 }  // namespace
 
-const Vector6 TreeDerivatives::velocity_of(int joint) const
+Vector6 TreeDerivatives::velocity_of(int joint) const
 {
   return joint < 0 ? Vector6::Zero() : velocity_[static_cast<std::size_t>(joint)];
 }
 
-const Vector6 TreeDerivatives::acceleration_of(int joint) const
+Vector6 TreeDerivatives::acceleration_of(int joint) const
 {
   return joint < 0 ? Vector6::Zero() : acceleration_[static_cast<std::size_t>(joint)];
 }

@@ -60,8 +60,8 @@ public:
     const Eigen::Vector3d & torque, MatrixRef out) const;
 
 private:
-  const Vector6 velocity_of(int joint) const;
-  const Vector6 acceleration_of(int joint) const;
+  Vector6 velocity_of(int joint) const;
+  Vector6 acceleration_of(int joint) const;
   Eigen::Vector3d place(int joint, const Eigen::Vector3d & offset) const;
 
   std::vector<TreeJoint> joints_;

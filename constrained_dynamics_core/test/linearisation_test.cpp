@@ -144,6 +144,19 @@ TEST(LinearModel, when_a_motion_is_accelerated_expect_no_claim_of_steadiness)
   EXPECT_FALSE(model.is_steady);
 }
 
+// The speeds stand still for a moment, and by symmetry so does the model.
+TEST(LinearModel, when_a_pendulum_swings_through_the_bottom_expect_no_claim_of_steadiness)
+{
+  const std::string text = R"(
+system: {coordinates: [theta], kinetic: dtheta^2/2, potential: -9.81*cos(theta)}
+initial: {u: {dtheta: 1.5}}
+)";
+  const LinearModel model = linearise_scenario(Scenario::from_text(text)).model;
+  EXPECT_LE(std::abs(model.acceleration(0)), 1e-12);
+  EXPECT_FALSE(model.is_equilibrium);
+  EXPECT_FALSE(model.is_steady);
+}
+
 // Stiffness and inertia along the one degree of freedom, by energies alone.
 TEST(LinearModel, when_a_four_bar_rests_expect_the_frequency_of_its_energies)
 {

@@ -45,7 +45,7 @@ struct SolutionDerivatives
   Eigen::MatrixXd velocity_u;  ///< ∂φ̇/∂u or ∂ψ/∂u (m × n); 0 for acceleration rows
 
   bool system_is_analytic = false;           ///< whether the system's part is analytic
-  std::vector<bool> constraint_is_analytic;  ///< of each constraint; the others by differences
+  std::vector<bool> constraint_is_analytic;  ///< or not active; the others by differences
 };
 
 struct DerivativeOptions

@@ -40,9 +40,9 @@ struct LinearModel
 
   double largest_speed = 0.0;         ///< max |u|
   double largest_acceleration = 0.0;  ///< max |u̇|
-  /// How fast the model on the manifold (NNᵀ and NNᵀFNNᵀ) changes along the motion, relative to its
-  /// size [1/s]. Eigenvalues speak of stability only where it is 0: at an equilibrium, and in a
-  /// steady motion whose speeds stand still in axes that move along.
+  /// How fast u̇ and the model on the manifold (NNᵀ and NNᵀFNNᵀ) change along the motion, relative
+  /// to the sizes of u and F [1/s]. Eigenvalues speak of stability only where it is 0: at an
+  /// equilibrium, and in a steady motion whose speeds stand still in axes that move along.
   double variation = 0.0;
   bool is_equilibrium = false;  ///< u and u̇ vanish (1e-9, 1e-6)
   bool is_steady = false;  ///< u̇ vanishes and the model does not change along the motion (1e-5)

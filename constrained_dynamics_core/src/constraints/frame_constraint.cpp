@@ -186,7 +186,6 @@ namespace
 // The motion of A in B as 18 numbers: p, rotation vector, v, ω, v̇, ω̇; rows depend on all of them.
 constexpr int kMotionSize = 18;
 constexpr int kStateSize = 12;  // without the accelerations
-using MotionMatrix = Eigen::Matrix<double, kMotionSize, Eigen::Dynamic>;
 using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, kMotionSize>;
 
 /// Motion and changes of both frames in the world, by one direction.
@@ -244,12 +243,29 @@ Eigen::Matrix<double, kMotionSize, 1> motion_change(
   return change;
 }
 
-/// Derivatives of the rows by the 18 numbers.
+/// Complete accelerations in place of those at u̇ = 0: then −b is φ̈ (or ψ̇).
+void complete_accelerations(const FramePair & pair, RelativeMotion & motion)
+{
+  const FrameKinematics & b = pair.b;
+  const Eigen::Vector3d d = pair.a.position - b.position;
+  const Eigen::Vector3d v = b.rotation * motion.velocity;
+  const Eigen::Vector3d & w_b = b.angular_velocity;
+  motion.acceleration_bias =
+    b.rotation.transpose() *
+    (pair.da.acceleration - pair.db.acceleration - pair.db.angular_acceleration.cross(d) -
+     w_b.cross(w_b.cross(d)) - 2.0 * w_b.cross(v));
+  motion.angular_acceleration_bias =
+    b.rotation.transpose() * (pair.da.angular_acceleration - pair.db.angular_acceleration -
+                              w_b.cross(pair.a.angular_velocity));
+}
+
+/// Derivatives of the rows by the 18 numbers; the wrench Σ λ (c_v; c_ω) in B with its own.
 struct RowGradients
 {
   RowMatrix residual;  // of φ̈, ψ̇
   RowMatrix velocity;  // of φ̇, ψ
-  Eigen::Matrix<double, 6, kMotionSize> wrench = Eigen::Matrix<double, 6, kMotionSize>::Zero();
+  Eigen::Matrix<double, 6, 1> wrench;
+  Eigen::Matrix<double, 6, kMotionSize> wrench_change;
 };
 
 /// The motion with its accelerations complete, moved along one of the 12 numbers of its state.
@@ -287,6 +303,69 @@ RelativeMotionOf<Dual> motion_along(const RelativeMotion & motion, int direction
   return along;
 }
 
+/// False where there are no rows along a direction.
+template <class RowsAlong>
+bool find_gradients(
+  const RelativeMotion & motion, const ConstVectorRef & multipliers, const RowsAlong & rows_along,
+  RowGradients & out)
+{
+  const Eigen::Index m = multipliers.size();
+  out.residual.setZero(m, kMotionSize);
+  out.velocity.setZero(m, kMotionSize);
+  out.wrench_change.setZero();
+  for (int direction = 0; direction < kStateSize; ++direction)
+  {
+    FrameRowsOf<Dual> rows;
+    if (!rows_along(motion_along(motion, direction), rows))
+    {
+      return false;
+    }
+    out.wrench.setZero();
+    for (Eigen::Index i = 0; i < m; ++i)
+    {
+      const FrameRowOf<Dual> & row = rows.row[static_cast<std::size_t>(i)];
+      out.residual(i, direction) = -row.bias.derivative;
+      out.velocity(i, direction) = row.velocity.derivative;
+      for (int axis = 0; axis < 6; ++axis)
+      {
+        const Dual & coefficient = axis < 3 ? row.linear(axis) : row.angular(axis - 3);
+        out.residual(i, kStateSize + axis) = coefficient.value;
+        out.wrench(axis) += multipliers(i) * coefficient.value;
+        out.wrench_change(axis, direction) += multipliers(i) * coefficient.derivative;
+      }
+    }
+  }
+  return true;
+}
+
+/// Change of Aᵀ λ = J_Aᵀ (f; g) − J_Bᵀ (f; g + d × f), with f, g the wrench in the world, by column
+/// k of a change of the motion; the Jacobians stay.
+Eigen::VectorXd force_change(
+  const FramePair & pair, const RowGradients & gradients,
+  const Eigen::Matrix<double, kMotionSize, 1> & change, Eigen::Index k, bool by_q)
+{
+  const Eigen::Matrix3d & R = pair.b.rotation;
+  const Eigen::Vector3d d = pair.a.position - pair.b.position;
+  const Eigen::Vector3d f = R * gradients.wrench.head<3>();
+  const Eigen::Vector3d g = R * gradients.wrench.tail<3>();
+  const Eigen::Matrix<double, 6, 1> own = gradients.wrench_change * change;
+  Eigen::Vector3d df = R * own.head<3>();
+  Eigen::Vector3d dg = R * own.tail<3>();
+  Eigen::Vector3d dd = Eigen::Vector3d::Zero();
+  if (by_q)
+  {
+    const Eigen::Vector3d turn = pair.db.jacobian.col(k).tail<3>();
+    df += turn.cross(f);
+    dg += turn.cross(g);
+    dd = pair.da.jacobian.col(k).head<3>() - pair.db.jacobian.col(k).head<3>();
+  }
+  const Eigen::Vector3d on_b = dg + dd.cross(f) + d.cross(df);
+  return pair.da.jacobian.topRows<3>().transpose() * df +
+         pair.da.jacobian.bottomRows<3>().transpose() * dg -
+         pair.db.jacobian.topRows<3>().transpose() * df -
+         pair.db.jacobian.bottomRows<3>().transpose() * on_b;
+}
+
 }  // namespace
 
 bool FrameConstraint::do_differentiate(
@@ -299,88 +378,27 @@ bool FrameConstraint::do_differentiate(
   system().frame_kinematics(data, frame_a_, pair.a);
   system().frame_derivatives(data, frame_a_, pair.da);
   system().frame_derivatives(data, frame_b_, pair.db);
-  {
-    // Complete accelerations in place of those at u̇ = 0: then −b is φ̈ (or ψ̇).
-    const FrameKinematics & b = pair.b;
-    const Eigen::Vector3d d = pair.a.position - b.position;
-    const Eigen::Vector3d v = b.rotation * motion.velocity;
-    const Eigen::Vector3d & w_b = b.angular_velocity;
-    motion.acceleration_bias =
-      b.rotation.transpose() *
-      (pair.da.acceleration - pair.db.acceleration - pair.db.angular_acceleration.cross(d) -
-       w_b.cross(w_b.cross(d)) - 2.0 * w_b.cross(v));
-    motion.angular_acceleration_bias =
-      b.rotation.transpose() * (pair.da.angular_acceleration - pair.db.angular_acceleration -
-                                w_b.cross(pair.a.angular_velocity));
-  }
-
-  const Eigen::Index m = row_count();
+  complete_accelerations(pair, motion);
   RowGradients gradients;
-  gradients.residual.setZero(m, kMotionSize);
-  gradients.velocity.setZero(m, kMotionSize);
-  Eigen::Vector3d force = Eigen::Vector3d::Zero();
-  Eigen::Vector3d torque = Eigen::Vector3d::Zero();
-  for (int direction = 0; direction < kStateSize; ++direction)
+  const auto rows_along = [this](const RelativeMotionOf<Dual> & along, FrameRowsOf<Dual> & rows)
+  { return do_frame_rows_along(along, rows); };
+  if (!find_gradients(motion, multipliers, rows_along, gradients))
   {
-    FrameRowsOf<Dual> rows;
-    if (!do_frame_rows_along(motion_along(motion, direction), rows))
-    {
-      return false;
-    }
-    force.setZero();
-    torque.setZero();
-    for (Eigen::Index i = 0; i < m; ++i)
-    {
-      const FrameRowOf<Dual> & row = rows.row[static_cast<std::size_t>(i)];
-      gradients.residual(i, direction) = -row.bias.derivative;
-      gradients.velocity(i, direction) = row.velocity.derivative;
-      for (int axis = 0; axis < 3; ++axis)
-      {
-        gradients.wrench(axis, direction) += multipliers(i) * row.linear(axis).derivative;
-        gradients.wrench(axis + 3, direction) += multipliers(i) * row.angular(axis).derivative;
-        gradients.residual(i, kStateSize + axis) = row.linear(axis).value;
-        gradients.residual(i, kStateSize + 3 + axis) = row.angular(axis).value;
-        force(axis) += multipliers(i) * row.linear(axis).value;
-        torque(axis) += multipliers(i) * row.angular(axis).value;
-      }
-    }
+    return false;
   }
-
-  const Eigen::Matrix3d & R = pair.b.rotation;
-  const Eigen::Vector3d d = pair.a.position - pair.b.position;
-  const Eigen::Vector3d f = R * force;
-  const Eigen::Vector3d g = R * torque;
-  // Aᵀ λ = J_Aᵀ (f; g) − J_Bᵀ (f; g + d × f).
-  const auto add_force_change =
-    [&](const Eigen::VectorXd & change, Eigen::Index k, bool by_q, MatrixRef to)
-  {
-    const Eigen::Matrix<double, 6, 1> own = gradients.wrench * change;
-    Eigen::Vector3d df = R * own.head<3>();
-    Eigen::Vector3d dg = R * own.tail<3>();
-    Eigen::Vector3d dd = Eigen::Vector3d::Zero();
-    if (by_q)
-    {
-      const Eigen::Vector3d turn = pair.db.jacobian.col(k).tail<3>();
-      df += turn.cross(f);
-      dg += turn.cross(g);
-      dd = pair.da.jacobian.col(k).head<3>() - pair.db.jacobian.col(k).head<3>();
-    }
-    const Eigen::Vector3d on_b = dg + dd.cross(f) + d.cross(df);
-    to.col(k) += pair.da.jacobian.topRows<3>().transpose() * df +
-                 pair.da.jacobian.bottomRows<3>().transpose() * dg -
-                 pair.db.jacobian.topRows<3>().transpose() * df -
-                 pair.db.jacobian.bottomRows<3>().transpose() * on_b;
-  };
   for (Eigen::Index k = 0; k < system().speed_count(); ++k)
   {
-    const Eigen::VectorXd by_q = motion_change(pair, k, true);
-    const Eigen::VectorXd by_u = motion_change(pair, k, false);
+    const Eigen::Matrix<double, kMotionSize, 1> by_q = motion_change(pair, k, true);
+    const Eigen::Matrix<double, kMotionSize, 1> by_u = motion_change(pair, k, false);
     out.residual_q.col(k) = gradients.residual * by_q;
     out.residual_u.col(k) = gradients.residual * by_u;
     out.velocity_q.col(k) = gradients.velocity * by_q;
-    add_force_change(by_q, k, true, out.force_q);
-    add_force_change(by_u, k, false, out.force_u);
+    out.force_q.col(k) += force_change(pair, gradients, by_q, k, true);
+    out.force_u.col(k) += force_change(pair, gradients, by_u, k, false);
   }
+  const Eigen::Vector3d d = pair.a.position - pair.b.position;
+  const Eigen::Vector3d f = pair.b.rotation * gradients.wrench.head<3>();
+  const Eigen::Vector3d g = pair.b.rotation * gradients.wrench.tail<3>();
   system().add_frame_force_derivatives(data, frame_a_, f, g, out.force_q);
   system().add_frame_force_derivatives(data, frame_b_, -f, -(g + d.cross(f)), out.force_q);
   return true;
