@@ -100,7 +100,8 @@ VectorXd difference(const Case & at, const MatrixXd & C, const VectorXd & direct
 {
   const System & system = at.dynamics->system();
   const Eigen::Index n = system.speed_count();
-  const double step = 1e-3 / std::max(1.0, direction.norm());
+  // Small against the curvature of rows that are not far from singular; rounding is 1e-12 then.
+  const double step = 2e-4 / std::max(1.0, direction.norm());
   const auto value = [&](double length)
   {
     VectorXd q = at.state.q + length * C * direction.head(n);
