@@ -129,6 +129,26 @@ int main(int argc, char ** argv)
   bench_command->add_option("--json", bench.json, "Write the times as JSON; - instead of the table")
     ->type_name("FILE");
 
+  cdyn::LinearizeArguments linearize;
+  Overrides linearize_overrides;
+  CLI::App * linearize_command = app.add_subcommand(
+    "linearize", "Linear model about the motion, eigenvalues, largest Lyapunov exponent");
+  add_scenario(*linearize_command, linearize.scenario, linearize_overrides);
+  add_formulation(*linearize_command, linearize_overrides);
+  linearize_command->add_option(
+    "--at", linearize.at, "Run until this time first [s]; default: the initial state");
+  linearize_command->add_option(
+    "--step", linearize_overrides.step, "Step of the run and of the linear step [s]");
+  linearize_command->add_option(
+    "--size", linearize.size, "Size of the deviations of the linear step");
+  linearize_command->add_flag(
+    "--lyapunov", linearize.lyapunov, "Largest Lyapunov exponent of the run as well");
+  linearize_command->add_option(
+    "--until", linearize_overrides.until, "End of the run of --lyapunov [s]");
+  linearize_command
+    ->add_option("--json", linearize.json, "Write the report as JSON; - instead of text")
+    ->type_name("FILE");
+
   cdyn::ExamplesArguments examples;
   CLI::App * examples_command = app.add_subcommand("examples", "List the examples");
   examples_command->add_option("name", examples.name, "Example")->type_name("NAME");
@@ -162,12 +182,17 @@ int main(int argc, char ** argv)
       bench.overrides = bench_overrides.all();
       return cdyn::bench(bench);
     }
+    if (*linearize_command)
+    {
+      linearize.overrides = linearize_overrides.all();
+      return cdyn::linearize(linearize);
+    }
     if (*examples_command)
     {
       return cdyn::examples(examples);
     }
     std::cerr << "cdyn: a subcommand is missing; allowed: run, solve, check, compare, bench, "
-                 "examples\n"
+                 "linearize, examples\n"
                  "Run with --help for more information.\n";
     return cdyn::kBadInput;
   }

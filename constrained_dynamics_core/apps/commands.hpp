@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,13 @@ struct SolveArguments : ScenarioArguments
   bool raw_state = false;
 };
 
+struct LinearizeArguments : ScenarioArguments
+{
+  std::optional<double> at;  ///< time up to which the scenario runs first [s]
+  double size = 1e-3;        ///< of the deviations whose step is tried
+  bool lyapunov = false;
+};
+
 struct ExamplesArguments
 {
   std::string name;
@@ -48,6 +56,7 @@ int solve(const SolveArguments & arguments);
 int check(const ScenarioArguments & arguments);
 int compare(const CompareArguments & arguments);
 int bench(const ScenarioArguments & arguments);
+int linearize(const LinearizeArguments & arguments);
 int examples(const ExamplesArguments & arguments);
 
 /// The file that an argument names: an existing file, else an example.

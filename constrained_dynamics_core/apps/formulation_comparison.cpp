@@ -40,12 +40,12 @@ public:
 
   cd::Status solve(const cd::State & state)
   {
-    cd::Status status = dynamics_.update_rows(state.time, state.q, state.u, workspace_);
+    cd::Status status = dynamics_.update_kinematics(state.time, state.q, state.u, workspace_);
     if (status == cd::Status::kOk && law_ != nullptr)
     {
       status = law_->evaluate(dynamics_.system(), workspace_.system_data(), inputs_);
     }
-    return status == cd::Status::kOk ? dynamics_.solve_rows(inputs_, workspace_) : status;
+    return status == cd::Status::kOk ? dynamics_.solve_updated(inputs_, workspace_) : status;
   }
 
   const cd::Dynamics & dynamics() const { return dynamics_; }
@@ -277,7 +277,7 @@ void time_formulations(const cd::Scenario & scenario, FormulationComparison & co
       const Eigen::VectorXd & inputs = lane.solver->inputs();
       cd::Workspace & workspace = lane.solver->workspace();
       lane.rows.round([&]() { (void)with.update_rows(state.time, state.q, state.u, workspace); });
-      lane.solve.round([&]() { (void)with.solve_rows(inputs, workspace); });
+      lane.solve.round([&]() { (void)with.solve_updated(inputs, workspace); });
       lane.cycle.round([&]()
                        { (void)with.solve(state.time, state.q, state.u, inputs, workspace); });
     }

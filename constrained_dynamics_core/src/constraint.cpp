@@ -74,6 +74,13 @@ void Constraint::do_wrenches(
   }
 }
 
+bool Constraint::do_differentiate(
+  const SystemData &, const SystemDerivatives &, const ConstVectorRef &, ConstraintScratch &,
+  RowDerivatives &) const
+{
+  return false;
+}
+
 ConstraintSet::ConstraintSet(
   std::shared_ptr<const System> system, std::vector<std::shared_ptr<const Constraint>> constraints)
 : system_(std::move(system)), constraints_(std::move(constraints))

@@ -334,7 +334,9 @@ void FormulaProgram::gradient(const S * variables, S * tape, S * adjoint, int ou
 CONSTRAINED_DYNAMICS_FORWARD(double)
 CONSTRAINED_DYNAMICS_FORWARD(Dual)
 CONSTRAINED_DYNAMICS_FORWARD(Jet2)
+CONSTRAINED_DYNAMICS_FORWARD(HyperDual)
 CONSTRAINED_DYNAMICS_REVERSE(double)
 CONSTRAINED_DYNAMICS_REVERSE(Dual)
+CONSTRAINED_DYNAMICS_REVERSE(HyperDual)
 
 }  // namespace constrained_dynamics

@@ -58,6 +58,21 @@ public:
     return raw(
       "[" + number(vector.x()) + ", " + number(vector.y()) + ", " + number(vector.z()) + "]");
   }
+  /// A list of rows, one a line.
+  JsonWriter & value(const Eigen::MatrixXd & matrix)
+  {
+    begin_array();
+    for (Eigen::Index i = 0; i < matrix.rows(); ++i)
+    {
+      std::string row;
+      for (Eigen::Index j = 0; j < matrix.cols(); ++j)
+      {
+        row += (j == 0 ? "" : ", ") + number(matrix(i, j));
+      }
+      raw("[" + row + "]");
+    }
+    return end_array();
+  }
   JsonWriter & value(const std::vector<std::string> & strings)
   {
     begin_array();

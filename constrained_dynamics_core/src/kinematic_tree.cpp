@@ -30,7 +30,14 @@ Eigen::Matrix3d axes_with_z(const Eigen::Vector3d & z)
   return R;
 }
 
-/// Rates of a quaternion (x y z w) that turns with ω in its own axes: q̇ = ½ q ⊗ ω as a matrix.
+/// What the bodies without parent hang on.
+const BodyMotion kWorld;
+
+/// 0 for finite vectors, NaN otherwise.
+double probe(const Eigen::Vector3d & x) noexcept { return 0.0 * (x(0) + x(1) + x(2)); }
+
+}  // namespace
+
 Eigen::Matrix<double, 4, 3> quaternion_rates(const Eigen::Vector4d & q) noexcept
 {
   Eigen::Matrix<double, 4, 3> E;
@@ -40,14 +47,6 @@ Eigen::Matrix<double, 4, 3> quaternion_rates(const Eigen::Vector4d & q) noexcept
     -q(0), -q(1), -q(2);
   return 0.5 * E;
 }
-
-/// What the bodies without parent hang on.
-const BodyMotion kWorld;
-
-/// 0 for finite vectors, NaN otherwise.
-double probe(const Eigen::Vector3d & x) noexcept { return 0.0 * (x(0) + x(1) + x(2)); }
-
-}  // namespace
 
 TreeData::TreeData(
   int coordinate_count, int speed_count, int input_count, std::size_t body_count,
@@ -61,7 +60,6 @@ TreeData::TreeData(
 
 KinematicTree::KinematicTree(const Scene & scene)
 {
-  std::vector<Eigen::Matrix3d> turn;  // axes of the body in axes of the scene's joint
   int q = 0;
   int u = 0;
   for (const SceneJoint & joint : scene.joints)
@@ -74,13 +72,13 @@ KinematicTree::KinematicTree(const Scene & scene)
     body.nu = speeds_of(joint.kind);
     q += coordinates_of(joint.kind);
     u += body.nu;
-    turn.push_back(
+    turns.push_back(
       is_simple(joint.kind) ? axes_with_z(joint.axis)
                             : Eigen::Matrix3d(Eigen::Matrix3d::Identity()));
-    const Eigen::Matrix3d R = turn.back();
+    const Eigen::Matrix3d R = turns.back();
     const Eigen::Matrix3d R_parent = joint.parent < 0
                                        ? Eigen::Matrix3d(Eigen::Matrix3d::Identity())
-                                       : turn[static_cast<std::size_t>(joint.parent)];
+                                       : turns[static_cast<std::size_t>(joint.parent)];
     body.rotation = R_parent.transpose() * joint.placement.linear() * R;
     body.position = R_parent.transpose() * joint.placement.translation();
     const Eigen::Vector3d com = R.transpose() * joint.mass.com;
@@ -98,7 +96,7 @@ KinematicTree::KinematicTree(const Scene & scene)
     place.body = frame.joint;
     const Eigen::Matrix3d R = frame.joint < 0
                                 ? Eigen::Matrix3d(Eigen::Matrix3d::Identity())
-                                : Eigen::Matrix3d(turn[static_cast<std::size_t>(frame.joint)]);
+                                : Eigen::Matrix3d(turns[static_cast<std::size_t>(frame.joint)]);
     place.rotation = R.transpose() * frame.placement.linear();
     place.position = R.transpose() * frame.placement.translation();
     frames.push_back(place);
@@ -304,6 +302,55 @@ void KinematicTree::frame_kinematics(
   out.angular_acceleration_bias = m.angular_acceleration_bias;
 }
 
+void KinematicTree::fill_columns(
+  std::size_t i, const BodyMotion & m, const Eigen::Vector3d & point, Matrix6X & out) const noexcept
+{
+  const TreeBody & body = bodies[i];
+  const Eigen::Vector3d r = point - m.position;
+  const auto turning = [&](int u, int axis)
+  {
+    out.col(u).head<3>() = m.rotation.col(axis).cross(r);
+    out.col(u).tail<3>() = m.rotation.col(axis);
+  };
+  const auto moving = [&](int u, int axis)
+  {
+    out.col(u).head<3>() = m.rotation.col(axis);
+    out.col(u).tail<3>().setZero();
+  };
+  switch (body.kind)
+  {
+    case JointKind::kRevolute:
+      turning(body.u, 2);
+      break;
+    case JointKind::kPrismatic:
+      moving(body.u, 2);
+      break;
+    case JointKind::kPlanar:
+      moving(body.u, 0);
+      moving(body.u + 1, 1);
+      turning(body.u + 2, 2);
+      break;
+    default:
+      for (int k = 0; k < 3; ++k)
+      {
+        turning(body.u + body.nu - 3 + k, k);
+        if (body.kind == JointKind::kFloating)
+        {
+          moving(body.u + k, k);
+        }
+      }
+  }
+}
+
+void KinematicTree::spatial_jacobian(const TreeData & data, Matrix6X & out) const noexcept
+  CD_NONBLOCKING
+{
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    fill_columns(i, data.motions[i], Eigen::Vector3d::Zero(), out);
+  }
+}
+
 void KinematicTree::frame_jacobian(const TreeData & data, int frame, Matrix6X & out) const noexcept
   CD_NONBLOCKING
 {
@@ -317,38 +364,8 @@ void KinematicTree::frame_jacobian(const TreeData & data, int frame, Matrix6X & 
   const Eigen::Vector3d point = own.position + own.rotation * f.position;
   for (int i = f.body; i >= 0; i = bodies[static_cast<std::size_t>(i)].parent)
   {
-    const TreeBody & body = bodies[static_cast<std::size_t>(i)];
-    const BodyMotion & m = data.motions[static_cast<std::size_t>(i)];
-    const Eigen::Vector3d r = point - m.position;
-    const auto turning = [&](int u, int axis)
-    {
-      out.col(u).head<3>() = m.rotation.col(axis).cross(r);
-      out.col(u).tail<3>() = m.rotation.col(axis);
-    };
-    const auto moving = [&](int u, int axis) { out.col(u).head<3>() = m.rotation.col(axis); };
-    switch (body.kind)
-    {
-      case JointKind::kRevolute:
-        turning(body.u, 2);
-        break;
-      case JointKind::kPrismatic:
-        moving(body.u, 2);
-        break;
-      case JointKind::kPlanar:
-        moving(body.u, 0);
-        moving(body.u + 1, 1);
-        turning(body.u + 2, 2);
-        break;
-      default:
-        for (int k = 0; k < 3; ++k)
-        {
-          turning(body.u + body.nu - 3 + k, k);
-          if (body.kind == JointKind::kFloating)
-          {
-            moving(body.u + k, k);
-          }
-        }
-    }
+    const std::size_t body = static_cast<std::size_t>(i);
+    fill_columns(body, data.motions[body], point, out);
   }
 }
 

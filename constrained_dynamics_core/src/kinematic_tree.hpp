@@ -13,6 +13,9 @@ namespace constrained_dynamics
 /// Shortest quaternion that is taken for a direction; products of its elements do not underflow.
 constexpr double kShortestQuaternion = 1e-150;
 
+/// Rates of a quaternion (x y z w) that turns with ω in its own axes: q̇ = ½ q ⊗ ω as a matrix.
+Eigen::Matrix<double, 4, 3> quaternion_rates(const Eigen::Vector4d & q) noexcept;
+
 /// A joint with the rigid body that it moves. The axes of the body are turned so that the axis of a
 /// revolute or prismatic joint is z; for the other joints they are those of the scene.
 struct TreeBody
@@ -98,6 +101,8 @@ public:
   /// Jacobian (6 × n) of a frame's origin and angular velocity; `out` is written wholly.
   void frame_jacobian(const TreeData & data, int frame, Matrix6X & out) const noexcept
     CD_NONBLOCKING;
+  /// Spatial velocity (6 × n, about the world's origin) of the body of each speed at unit speed.
+  void spatial_jacobian(const TreeData & data, Matrix6X & out) const noexcept CD_NONBLOCKING;
   /// Adds the generalized force of a force and a torque about a point of the world on a body.
   void add_generalized_force(
     const TreeData & data, int body, const Eigen::Vector3d & point, const Eigen::Vector3d & force,
@@ -120,6 +125,7 @@ public:
     const Eigen::Vector3d & torque, Out && add) const noexcept;
 
   std::vector<TreeBody> bodies;
+  std::vector<Eigen::Matrix3d> turns;  ///< axes of each body in those of the scene's joint
   std::vector<TreeFramePlace> frames;
   Eigen::Vector3d gravity = Eigen::Vector3d::Zero();
   Eigen::VectorXd damping;
@@ -130,6 +136,9 @@ public:
 
 private:
   bool update_joint(const TreeBody & body, TreeData & data) const noexcept;
+  void fill_columns(
+    std::size_t body, const BodyMotion & motion, const Eigen::Vector3d & point,
+    Matrix6X & out) const noexcept;
   std::vector<double> carried_mass_;  // of each body with everything below it
 };
 

@@ -11,6 +11,7 @@
 
 #include "kinematic_tree.hpp"
 #include "names.hpp"
+#include "rigid_body_derivatives.hpp"
 #include "scene.hpp"
 #include "xml_reader.hpp"
 
@@ -70,6 +71,7 @@ public:
 
   pinocchio::Data data;
   Eigen::VectorXd configuration;  ///< q as Pinocchio wants it
+  TreeDerivatives derivatives;    ///< of the last do_differentiate
 };
 
 const TreeData & own(const SystemData & data) noexcept
@@ -347,6 +349,9 @@ struct RigidBodySystem::Impl
       }
     }
   }
+
+  /// What the derivatives need of the tree.
+  std::vector<TreeJoint> derivative_tree() const;
 
   const SceneFrame & frame(int index) const noexcept
   {
@@ -649,6 +654,88 @@ std::vector<int> RigidBodySystem::do_speeds_of_coordinate(int coordinate) const
     }
   }
   return {};
+}
+
+std::vector<TreeJoint> RigidBodySystem::Impl::derivative_tree() const
+{
+  std::vector<TreeJoint> result;
+  for (std::size_t i = 0; i < tree.bodies.size(); ++i)
+  {
+    const TreeBody & body = tree.bodies[i];
+    result.push_back({body.kind, body.parent, body.q, body.u, body.nu, scene.joints[i].mass});
+  }
+  return result;
+}
+
+bool RigidBodySystem::do_differentiate(
+  SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef &,
+  SystemDerivatives & out) const
+{
+  RigidBodyData & d = static_cast<RigidBodyData &>(data);
+  const KinematicTree & bodies = impl_->tree;
+  const std::vector<TreeJoint> tree = impl_->derivative_tree();
+  std::vector<TreePose> poses;
+  for (std::size_t i = 0; i < tree.size(); ++i)
+  {
+    const BodyMotion & motion = d.motions[i];
+    poses.push_back({motion.rotation * bodies.turns[i].transpose(), motion.position});
+  }
+  Matrix6X jacobian(6, speed_count());
+  bodies.spatial_jacobian(d, jacobian);
+  out.resize(coordinate_count(), speed_count());
+  out.acceleration = acceleration;
+  differentiate_joints(tree, d.terms, out);
+  d.derivatives.update(
+    tree, std::move(poses), jacobian, d.terms.speeds, acceleration, bodies.gravity);
+  d.derivatives.inverse_dynamics(out.residual_q, out.residual_u);
+  out.residual_u.diagonal() += bodies.damping;
+  for (const TreeSpring & spring : bodies.springs)
+  {
+    out.residual_q(spring.u, spring.u) += spring.stiffness;
+  }
+  FrameDerivatives moved;
+  for (const TreeWrench & wrench : d.wrenches)
+  {
+    Eigen::Vector3d force = wrench.force;
+    Eigen::Vector3d torque = wrench.torque;
+    FrameKinematics frame;
+    frame_kinematics(data, wrench.frame, frame);
+    if (wrench.expressed_in_frame)
+    {
+      force = frame.rotation * force;
+      torque = frame.rotation * torque;
+      frame_derivatives(data, wrench.frame, moved);
+      for (Eigen::Index k = 0; k < speed_count(); ++k)
+      {
+        const Eigen::Vector3d turn = moved.jacobian.col(k).tail<3>();
+        out.residual_q.col(k) -= moved.jacobian.topRows<3>().transpose() * turn.cross(force) +
+                                 moved.jacobian.bottomRows<3>().transpose() * turn.cross(torque);
+      }
+    }
+    add_frame_force_derivatives(data, wrench.frame, -force, -torque, out.residual_q);
+  }
+  return true;
+}
+
+void RigidBodySystem::do_frame_derivatives(
+  const SystemData & data, int frame, FrameDerivatives & out) const
+{
+  const SceneFrame & f = impl_->frame(frame);
+  static_cast<const RigidBodyData &>(data).derivatives.frame(f.joint, f.placement.translation(), out);
+}
+
+void RigidBodySystem::do_add_frame_force_derivatives(
+  const SystemData & data, int frame, const Eigen::Vector3d & force, const Eigen::Vector3d & torque,
+  MatrixRef out) const
+{
+  const SceneFrame & f = impl_->frame(frame);
+  static_cast<const RigidBodyData &>(data).derivatives.add_frame_force(f.joint, f.placement.translation(), force, torque, out);
+}
+
+void RigidBodySystem::do_add_coordinate_force_derivatives(
+  const SystemData & data, const ConstVectorRef & y, MatrixRef out) const
+{
+  add_joint_force_derivatives(impl_->derivative_tree(), data.terms, y, out);
 }
 
 }  // namespace constrained_dynamics

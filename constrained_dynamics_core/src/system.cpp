@@ -153,4 +153,49 @@ double System::do_kinetic_energy(const SystemData & data) const noexcept CD_NONB
 
 double System::do_potential_energy(const SystemData &) const noexcept CD_NONBLOCKING { return 0.0; }
 
+bool System::do_differentiate(
+  SystemData &, const ConstVectorRef &, const ConstVectorRef &, SystemDerivatives &) const
+{
+  return false;
+}
+
+void System::do_frame_derivatives(const SystemData &, int, FrameDerivatives & out) const
+{
+  out.resize(speed_count());
+}
+
+void System::do_add_frame_force_derivatives(
+  const SystemData &, int, const Eigen::Vector3d &, const Eigen::Vector3d &, MatrixRef) const
+{
+}
+
+void System::do_add_coordinate_force_derivatives(
+  const SystemData &, const ConstVectorRef &, MatrixRef) const
+{
+}
+
+void SystemDerivatives::resize(Eigen::Index coordinate_count, Eigen::Index speed_count)
+{
+  const Eigen::Index nq = coordinate_count;
+  const Eigen::Index n = speed_count;
+  acceleration.setZero(n);
+  coordinate_acceleration.setZero(nq);
+  residual_q.setZero(n, n);
+  residual_u.setZero(n, n);
+  rate_q.setZero(nq, n);
+  coordinate_acceleration_q.setZero(nq, n);
+  coordinate_acceleration_u.setZero(nq, n);
+  transport.setZero(n, n);
+}
+
+void FrameDerivatives::resize(Eigen::Index speed_count)
+{
+  acceleration.setZero();
+  angular_acceleration.setZero();
+  for (Matrix6X * matrix : {&jacobian, &velocity_q, &acceleration_q, &acceleration_u})
+  {
+    matrix->setZero(6, speed_count);
+  }
+}
+
 }  // namespace constrained_dynamics

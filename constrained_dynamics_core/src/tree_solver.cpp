@@ -942,7 +942,7 @@ bool TreeSolver::eliminate(int first, int last, int body, TreeSolverData & data)
     }
     if (body >= 0)
     {
-      // (E18)
+      // (E22)
       TreeSolverData::Body & b = data.bodies[idx(body)];
       const auto K = data.carry.row(elimination_place_[idx(k)]);
       const Eigen::Vector3d K_f = K.head<3>();

@@ -127,11 +127,11 @@ struct TreeSolverData
 /// that u̇ alone gives to body i, δ_i = X_i δ_parent + S_i u̇_i, and multipliers λ_k,
 ///     I_i δ_i + p_i = Σ_k K_ik λ_k + (forces of the joints),    row k: Σ_i K_ikᵀ δ_i = b_k.
 /// From the tips to the root, with U = I S, D = Sᵀ U, s_k = Sᵀ K_k + (entry of A at the joint):
-///     (E17) I ← I − U D⁻¹ Uᵀ,  p ← p + U D⁻¹ (τ − Sᵀ p),  K_k ← K_k − U D⁻¹ s_k,
+///     (E21) I ← I − U D⁻¹ Uᵀ,  p ← p + U D⁻¹ (τ − Sᵀ p),  K_k ← K_k − U D⁻¹ s_k,
 ///           L_kj ← L_kj + s_kᵀ D⁻¹ s_j,  d_k ← d_k + s_kᵀ D⁻¹ (τ − Sᵀ p),
 /// all handed to the parent. On the body above all joints that row k touches nothing below depends
 /// on it any more, and it is eliminated there:
-///     (E18) K_k δ + Σ_j L_kj λ_j = b_k − d_k   ⇒   I ← I + K L⁻¹ Kᵀ,  p ← p − K L⁻¹ (b − d),
+///     (E22) K_k δ + Σ_j L_kj λ_j = b_k − d_k   ⇒   I ← I + K L⁻¹ Kᵀ,  p ← p − K L⁻¹ (b − d),
 /// by a sparse LDLᵀ whose pattern is found once. From the root to the tips u̇ and λ follow.
 ///
 /// Rows that are redundant have pivot 0 and are left out; forces are then split by the least

@@ -190,6 +190,10 @@ TEST(Cli, when_usage_is_bad_expect_two_and_the_word)
     {{"compare", scenario, "--json", scenario}, "overwrite"},
     {{"compare", "no_such_example"}, "no_such_example"},
     {{"bench", scenario, "--json", "/nonexistent/a.json"}, "/nonexistent/a.json"},
+    {{"linearize", scenario, "--at", "nan"}, "--at"},
+    {{"linearize", scenario, "--at", "-1"}, "-1"},
+    {{"linearize", scenario, "--size", "0"}, "--size"},
+    {{"linearize", scenario, "--json", scenario}, "overwrite"},
     {{"examples", "no_such_example"}, "no_such_example"},
     {{"examples", "--show"}, "NAME"},
   };
@@ -505,6 +509,47 @@ TEST(Cli, when_body_is_held_expect_its_wrench_in_json)
   EXPECT_THAT(
     lines_of(read_file(csv))[0],
     HasSubstr("force.floor.x,force.floor.y,force.floor.z,torque.floor.x"));
+}
+
+TEST(Cli, when_a_pendulum_is_linearised_expect_its_frequency_and_damping_of_nothing)
+{
+  const std::string scenario = file("linear.yaml", kPendulum);
+  const std::vector<std::string> hanging = {
+    "linearize", scenario, "--set", "initial.q={x: 0, y: -l}", "--set", "initial.solve=none"};
+  const Output text = cdyn(hanging);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("an equilibrium"));
+  EXPECT_THAT(text.out, HasSubstr("+- 3.13209195 i"));  // sqrt(9.81)
+
+  std::vector<std::string> as_json = hanging;
+  as_json.insert(as_json.end(), {"--lyapunov", "--json", "-"});
+  const Output output = cdyn(as_json);
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node json = YAML::Load(output.out);
+  EXPECT_EQ(json["status"].as<std::string>(), "ok");
+  EXPECT_TRUE(json["equilibrium"].as<bool>());
+  EXPECT_EQ(json["states"][0].as<std::string>(), "delta.dx");
+  EXPECT_EQ(json["state_matrix"].size(), 4u);
+  EXPECT_EQ(json["state_matrix"][0].size(), 4u);
+  EXPECT_EQ(json["basis"].size(), 4u);
+  EXPECT_EQ(json["reduced_eigenvalues"].size(), 2u);
+  EXPECT_NEAR(json["reduced_eigenvalues"][0]["imag"].as<double>(), std::sqrt(9.81), 1e-12);
+  EXPECT_EQ(json["derivatives"]["constraints"]["rod"].as<std::string>(), "analytic");
+  EXPECT_TRUE(json["linear_step"]["position"].IsDefined());
+  EXPECT_TRUE(json["lyapunov"]["completed"].as<bool>());
+}
+
+TEST(Cli, when_linearised_later_expect_the_state_of_that_time)
+{
+  const std::string scenario = file("later.yaml", kPendulum);
+  const Output output = cdyn({"linearize", scenario, "--at", "0.5", "--json", "-"});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node json = YAML::Load(output.out);
+  EXPECT_EQ(json["time"].as<double>(), 0.5);
+  EXPECT_FALSE(json["steady"].as<bool>());
+  const Output ending = cdyn({"linearize", file("ending_linear.yaml", kEnding), "--at", "0.9"});
+  EXPECT_EQ(ending.exit_code, 3);
+  EXPECT_THAT(ending.err, HasSubstr("non_finite_result"));
 }
 
 TEST(Cli, when_nobody_reads_expect_no_crash)

@@ -409,6 +409,82 @@ TEST_P(ConstraintConformance, when_coordinates_move_expect_jacobian_of_phi)
   }
 }
 
+/// Derivatives of A u̇ − b, of φ̇ (ψ) and of Aᵀ λ, where the kind and the system have them (E17).
+TEST_P(ConstraintConformance, when_rows_have_derivatives_expect_differences)
+{
+  // Fourth-order differences, because close to half turns rows bend strongly; with a small step,
+  // because there some change their sign.
+  constexpr double kTolerance = 1e-7;
+  const System & system = *GetParam().system;
+  const ConstraintPtr constraint = GetParam().make(system);
+  Evaluation evaluation(constraint);
+  const std::unique_ptr<SystemData> data = system.make_data();
+  ConstraintScratch scratch = make_scratch(*constraint);
+  const Eigen::Index n = system.speed_count();
+  const Eigen::Index m = constraint->row_count();
+  for (unsigned seed = 1; seed <= kStates; ++seed)
+  {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const TestState s = random_state(system, seed);
+    const Eigen::VectorXd acceleration = random_state(system, seed + 1000).u;
+    const Eigen::VectorXd multipliers = Eigen::VectorXd::LinSpaced(m, 0.7, -1.1);
+    const Eigen::VectorXd inputs = Eigen::VectorXd::Zero(system.input_count());
+    ASSERT_EQ(system.update_kinematics(s.time, s.q, s.u, *data), Status::kOk);
+    ASSERT_EQ(system.update_dynamics(*data), Status::kOk);
+    SystemDerivatives derivatives;
+    Eigen::MatrixXd residual_q = Eigen::MatrixXd::Zero(m, n);
+    Eigen::MatrixXd residual_u = Eigen::MatrixXd::Zero(m, n);
+    Eigen::MatrixXd velocity_q = Eigen::MatrixXd::Zero(m, n);
+    Eigen::MatrixXd force_q = Eigen::MatrixXd::Zero(n, n);
+    Eigen::MatrixXd force_u = Eigen::MatrixXd::Zero(n, n);
+    RowDerivatives rows{residual_q, residual_u, velocity_q, force_q, force_u};
+    if (
+      !system.differentiate(*data, acceleration, inputs, derivatives) ||
+      !constraint->differentiate(*data, derivatives, multipliers, scratch, rows))
+    {
+      return;  // derivatives.hpp takes differences of these
+    }
+    Eigen::MatrixXd expected(2 * m + n, 2 * n);
+    expected << residual_q, residual_u, velocity_q, evaluation.at(s.time, s.q, s.u).jacobian,
+      force_q, force_u;
+    for (Eigen::Index row = 0; row < m; ++row)
+    {
+      if (constraint->rows()[static_cast<std::size_t>(row)].level == RowLevel::kAcceleration)
+      {
+        expected.row(m + row).setZero();
+      }
+    }
+    const Eigen::MatrixXd C = data->terms.kinematic_matrix;
+    Eigen::MatrixXd found(2 * m + n, 2 * n);
+    for (Eigen::Index k = 0; k < 2 * n; ++k)
+    {
+      const auto at = [&](double length)
+      {
+        Eigen::VectorXd q = s.q;
+        Eigen::VectorXd u = s.u;
+        if (k < n)
+        {
+          q += length * C.col(k);
+          system.normalise(q);
+        }
+        else
+        {
+          u(k - n) += length;
+        }
+        const RowStorage & moved = evaluation.at(s.time, q, u);
+        Eigen::VectorXd values(2 * m + n);
+        values << moved.jacobian * acceleration - moved.bias, moved.velocity,
+          moved.jacobian.transpose() * multipliers;
+        return values;
+      };
+      const Eigen::VectorXd near = at(kStep) - at(-kStep);
+      const Eigen::VectorXd far = at(2.0 * kStep) - at(-2.0 * kStep);
+      found.col(k) = (8.0 * near - far) / (12.0 * kStep);
+    }
+    EXPECT_LE(largest(found - expected), kTolerance * std::max(1.0, largest(expected)));
+  }
+}
+
 /// φ̇ = A u + ∂φ/∂q D + ∂φ/∂t.
 TEST_P(ConstraintConformance, when_time_passes_expect_rate_of_phi)
 {

@@ -14,6 +14,7 @@ namespace
 {
 
 using constrained_dynamics::Dual;
+using constrained_dynamics::HyperDual;
 using constrained_dynamics::Jet2;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -53,6 +54,30 @@ long double second_difference(const F & f)
   return (-f(-2 * h) + 16 * f(-h) - 30 * f(0.0L) + 16 * f(h) - f(2 * h)) / (12 * h * h);
 }
 
+/// HyperDual of a generic function against Jet2: with J(v, z) the second derivative along v with
+/// acceleration z, the mixed derivative along v and w is (J(v + w, 2 z) − J(v, 0) − J(w, 0))/2.
+template <class F>
+void expect_polarised(const F & f, const Curve & cx, const Curve & cy)
+{
+  const double wx = -0.6;
+  const double wy = 1.1;
+  const HyperDual hyper = f(
+    HyperDual(cx.x, cx.speed, wx, cx.acceleration), HyperDual(cy.x, cy.speed, wy, cy.acceleration));
+  const Jet2 along_v = f(Jet2(cx.x, cx.speed, 0.0), Jet2(cy.x, cy.speed, 0.0));
+  const Jet2 along_w = f(Jet2(cx.x, wx, 0.0), Jet2(cy.x, wy, 0.0));
+  const Jet2 along_both =
+    f(Jet2(cx.x, cx.speed + wx, 2.0 * cx.acceleration),
+      Jet2(cy.x, cy.speed + wy, 2.0 * cy.acceleration));
+  EXPECT_EQ(hyper.value, along_v.value);
+  EXPECT_NEAR(hyper.first, along_v.first, kRounding * scale(along_v.first));
+  EXPECT_NEAR(hyper.second, along_w.first, kRounding * scale(along_w.first));
+  const double size =
+    std::abs(along_both.second) + std::abs(along_v.second) + std::abs(along_w.second);
+  EXPECT_NEAR(
+    hyper.mixed, 0.5 * (along_both.second - along_v.second - along_w.second),
+    10.0 * kRounding * scale(size));
+}
+
 /// Dual and Jet2 of a generic function against stencils.
 template <class F>
 void expect_stencil(const std::string & name, const F & f, const Curve & cx, const Curve & cy)
@@ -69,6 +94,7 @@ void expect_stencil(const std::string & name, const F & f, const Curve & cx, con
   EXPECT_EQ(jet.value, dual.value);
   EXPECT_NEAR(jet.first, dual.derivative, kRounding * scale(first));
   EXPECT_NEAR(jet.second, second, kStencil * scale(second));
+  expect_polarised(f, cx, cy);
 }
 
 /// Dual and Jet2 of a function of one argument against f' and f'' written by hand.
@@ -87,6 +113,7 @@ void expect_hand(
   EXPECT_EQ(jet.value, dual.value);
   EXPECT_NEAR(jet.first, first, kRounding * scale(first));
   EXPECT_NEAR(jet.second, second, kRounding * scale(std::abs(d2) + std::abs(d1 * c.acceleration)));
+  expect_polarised([&](const auto & a, const auto &) { return f(a); }, c, c);
 }
 
 // The name is looked up as a user's generic code would.

@@ -43,6 +43,17 @@ struct RowBlock
   VectorRef bias;      ///< b (m), before stabilisation
 };
 
+/// Derivatives of the rows of one constraint with m rows while u̇ and λ are kept (E17), to be
+/// filled. Columns of `…_q` are directions of the coordinates as in SystemDerivatives.
+struct RowDerivatives
+{
+  MatrixRef residual_q;  ///< of A u̇ − b (m × n), b before stabilisation: φ̈, ψ̇ with u̇ in them
+  MatrixRef residual_u;  ///< ∂/∂u of the same (m × n)
+  MatrixRef velocity_q;  ///< of φ̇ or ψ (m × n), 0 for acceleration rows; ∂/∂u of it is A
+  MatrixRef force_q;     ///< of Aᵀ λ (n × n): to be added to
+  MatrixRef force_u;     ///< ∂/∂u of Aᵀ λ (n × n): to be added to
+};
+
 /// Scratch memory of the rows, shared by all constraints of a workspace.
 struct ConstraintScratch
 {
@@ -112,6 +123,16 @@ public:
     do_wrenches(data, scratch, multipliers, out);
   }
 
+  /// Analytic derivatives of the rows at the state of `derivatives`, from System::differentiate,
+  /// with multipliers λ (m). False for kinds of rows that have none: `differentiate` of
+  /// derivatives.hpp takes differences then. Real-time safe: no.
+  [[nodiscard]] bool differentiate(
+    const SystemData & data, const SystemDerivatives & derivatives,
+    const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const
+  {
+    return do_differentiate(data, derivatives, multipliers, scratch, out);
+  }
+
 protected:
   /// @throw std::invalid_argument for an empty name, no rows or duplicate labels.
   Constraint(
@@ -127,6 +148,10 @@ protected:
   virtual void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING;
+  /// Everything of `out` is zero at the start and need not be written on false.
+  virtual bool do_differentiate(
+    const SystemData & data, const SystemDerivatives & derivatives,
+    const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const;
 
 private:
   std::string name_;

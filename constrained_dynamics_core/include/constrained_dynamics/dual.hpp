@@ -5,13 +5,14 @@
 #include <type_traits>
 
 /// @file
-/// Scalars for forward automatic differentiation along one direction; no allocation, no templates
-/// to choose, real-time safe throughout.
+/// Scalars for forward automatic differentiation along one or two directions; no allocation, no
+/// templates to choose, real-time safe throughout.
 ///
 /// | type   | carries                              | use                              |
 /// |--------|--------------------------------------|----------------------------------|
 /// | `Dual` | f, f'                                | directional derivative, Jacobian |
 /// | `Jet2` | f, df/dt, d²f/dt² along a curve x(t) | φ, φ̇, φ̈ in one evaluation        |
+/// | `HyperDual` | f, two first derivatives, the mixed second | derivatives of derivatives |
 ///
 /// A function written for any scalar works when it finds its mathematics by argument-dependent
 /// lookup:
@@ -64,13 +65,32 @@ struct Jet2
   }
 };
 
+/// Value, the derivatives along two directions and the mixed second derivative. Values may move
+/// along a curve in one of them: then `mixed` of a variable is not zero.
+struct HyperDual
+{
+  double value = 0.0;
+  double first = 0.0;   ///< along the first direction
+  double second = 0.0;  ///< along the second direction
+  double mixed = 0.0;   ///< along both
+
+  constexpr HyperDual() noexcept = default;
+  /// A constant. Implicit, so that generic code may mix scalars and literals.
+  constexpr HyperDual(double constant) noexcept : value(constant) {}  // NOLINT
+  constexpr HyperDual(double value_in, double first_in, double second_in, double mixed_in) noexcept
+  : value(value_in), first(first_in), second(second_in), mixed(mixed_in)
+  {
+  }
+};
+
 namespace detail
 {
 
 template <class T>
-inline constexpr bool kIsDerivativeScalar = std::is_same_v<T, Dual> || std::is_same_v<T, Jet2>;
+inline constexpr bool kIsDerivativeScalar =
+  std::is_same_v<T, Dual> || std::is_same_v<T, Jet2> || std::is_same_v<T, HyperDual>;
 
-/// Enables a function for Dual and Jet2 alone.
+/// Enables a function for the scalars of this file alone.
 template <class T>
 using EnableDerivativeScalar = std::enable_if_t<kIsDerivativeScalar<T>, int>;
 
@@ -85,6 +105,10 @@ constexpr Jet2 chain(const Jet2 & x, double f, double d1, double d2) noexcept
 {
   return {f, d1 * x.first, d2 * x.first * x.first + d1 * x.second};
 }
+constexpr HyperDual chain(const HyperDual & x, double f, double d1, double d2) noexcept
+{
+  return {f, d1 * x.first, d1 * x.second, d2 * x.first * x.second + d1 * x.mixed};
+}
 
 /// A value whose derivatives are zero, or NaN when the value is.
 template <class T>
@@ -97,6 +121,10 @@ constexpr bool has_no_derivative(const Dual & x) noexcept { return x.derivative 
 constexpr bool has_no_derivative(const Jet2 & x) noexcept
 {
   return x.first == 0.0 && x.second == 0.0;
+}
+constexpr bool has_no_derivative(const HyperDual & x) noexcept
+{
+  return x.first == 0.0 && x.second == 0.0 && x.mixed == 0.0;
 }
 
 /// x to the power of the exponent; small integer exponents by multiplication.
@@ -189,6 +217,46 @@ constexpr Jet2 operator/(const Jet2 & a, double b) noexcept
   return {a.value / b, a.first / b, a.second / b};
 }
 
+constexpr HyperDual operator-(const HyperDual & x) noexcept
+{
+  return {-x.value, -x.first, -x.second, -x.mixed};
+}
+constexpr HyperDual operator+(const HyperDual & a, const HyperDual & b) noexcept
+{
+  return {a.value + b.value, a.first + b.first, a.second + b.second, a.mixed + b.mixed};
+}
+constexpr HyperDual operator+(const HyperDual & a, double b) noexcept
+{
+  return {a.value + b, a.first, a.second, a.mixed};
+}
+constexpr HyperDual operator-(const HyperDual & a, const HyperDual & b) noexcept { return a + -b; }
+constexpr HyperDual operator-(const HyperDual & a, double b) noexcept { return a + -b; }
+constexpr HyperDual operator-(double a, const HyperDual & b) noexcept { return -b + a; }
+constexpr HyperDual operator*(const HyperDual & a, const HyperDual & b) noexcept
+{
+  return {
+    a.value * b.value, a.first * b.value + a.value * b.first,
+    a.second * b.value + a.value * b.second,
+    a.mixed * b.value + a.first * b.second + a.second * b.first + a.value * b.mixed};
+}
+constexpr HyperDual operator*(const HyperDual & a, double b) noexcept
+{
+  return {a.value * b, a.first * b, a.second * b, a.mixed * b};
+}
+constexpr HyperDual operator/(const HyperDual & a, const HyperDual & b) noexcept
+{
+  const double quotient = a.value / b.value;
+  const double first = (a.first - quotient * b.first) / b.value;
+  const double second = (a.second - quotient * b.second) / b.value;
+  return {
+    quotient, first, second,
+    (a.mixed - first * b.second - second * b.first - quotient * b.mixed) / b.value};
+}
+constexpr HyperDual operator/(const HyperDual & a, double b) noexcept
+{
+  return {a.value / b, a.first / b, a.second / b, a.mixed / b};
+}
+
 template <class T, detail::EnableDerivativeScalar<T> = 0>
 constexpr T operator+(const T & x) noexcept
 {
@@ -222,6 +290,10 @@ constexpr Dual & operator*=(Dual & a, double b) noexcept { return a = a * b; }
 constexpr Jet2 & operator*=(Jet2 & a, double b) noexcept { return a = a * b; }
 constexpr Dual & operator/=(Dual & a, double b) noexcept { return a = a / b; }
 constexpr Jet2 & operator/=(Jet2 & a, double b) noexcept { return a = a / b; }
+constexpr HyperDual & operator+=(HyperDual & a, const HyperDual & b) noexcept { return a = a + b; }
+constexpr HyperDual & operator-=(HyperDual & a, const HyperDual & b) noexcept { return a = a - b; }
+constexpr HyperDual & operator*=(HyperDual & a, const HyperDual & b) noexcept { return a = a * b; }
+constexpr HyperDual & operator/=(HyperDual & a, const HyperDual & b) noexcept { return a = a / b; }
 
 // ---- comparisons: of values; derivatives play no part --------------------------------------
 
@@ -257,6 +329,11 @@ inline bool isfinite(const Dual & x) noexcept
 inline bool isfinite(const Jet2 & x) noexcept
 {
   return std::isfinite(x.value) && std::isfinite(x.first) && std::isfinite(x.second);
+}
+inline bool isfinite(const HyperDual & x) noexcept
+{
+  return std::isfinite(x.value) && std::isfinite(x.first) && std::isfinite(x.second) &&
+         std::isfinite(x.mixed);
 }
 
 // ---- functions of one argument ------------------------------------------------------------------
@@ -392,7 +469,7 @@ T pow(const T & x, double exponent) noexcept
   // A factor of zero ends the series: without this x = 0 would give 0 * inf.
   const double d1 = n == 0.0 ? 0.0 : n * detail::power(x.value, n - 1.0);
   double d2 = 0.0;
-  if constexpr (std::is_same_v<T, Jet2>)
+  if constexpr (!std::is_same_v<T, Dual>)
   {
     d2 = n == 0.0 || n == 1.0 ? 0.0 : n * (n - 1.0) * detail::power(x.value, n - 2.0);
   }
@@ -430,6 +507,14 @@ T hypot(const T & x, const T & y) noexcept
   {
     return {h, c * x.derivative + s * y.derivative};
   }
+  else if constexpr (std::is_same_v<T, HyperDual>)
+  {
+    const double across_1 = c * y.first - s * x.first;
+    const double across_2 = c * y.second - s * x.second;
+    return {
+      h, c * x.first + s * y.first, c * x.second + s * y.second,
+      c * x.mixed + s * y.mixed + across_1 * (across_2 / h)};
+  }
   else
   {
     const double across = c * y.first - s * x.first;  // rate at a right angle to the radius
@@ -458,6 +543,15 @@ T atan2(const T & y, const T & x) noexcept
   if constexpr (std::is_same_v<T, Dual>)
   {
     return {angle, (c * y.derivative - s * x.derivative) / h};
+  }
+  else if constexpr (std::is_same_v<T, HyperDual>)
+  {
+    const double radial_1 = c * x.first + s * y.first;
+    const double radial_2 = c * x.second + s * y.second;
+    const double first = (c * y.first - s * x.first) / h;
+    const double second = (c * y.second - s * x.second) / h;
+    return {
+      angle, first, second, (c * y.mixed - s * x.mixed - radial_1 * second - radial_2 * first) / h};
   }
   else
   {
@@ -499,7 +593,16 @@ constexpr Dual min(const Dual & a, const Dual & b) noexcept { return detail::sma
 constexpr Jet2 min(const Jet2 & a, const Jet2 & b) noexcept { return detail::smaller(a, b); }
 constexpr Dual max(const Dual & a, const Dual & b) noexcept { return detail::larger(a, b); }
 constexpr Jet2 max(const Jet2 & a, const Jet2 & b) noexcept { return detail::larger(a, b); }
+constexpr HyperDual min(const HyperDual & a, const HyperDual & b) noexcept
+{
+  return detail::smaller(a, b);
+}
+constexpr HyperDual max(const HyperDual & a, const HyperDual & b) noexcept
+{
+  return detail::larger(a, b);
+}
 
 static_assert(std::is_trivially_copyable_v<Dual> && std::is_trivially_copyable_v<Jet2>);
+static_assert(std::is_trivially_copyable_v<HyperDual>);
 
 }  // namespace constrained_dynamics

@@ -93,6 +93,7 @@ public:
 
 private:
   friend class Dynamics;
+  friend class SolutionDifferentiator;
 
   // Rows up to a level: what position projection, velocity projection and a solve work on.
   enum Subset
@@ -234,6 +235,7 @@ public:
 
 private:
   friend class Workspace;
+  friend class SolutionDifferentiator;
 
   Status evaluate_rows(Workspace::Subset subset, Workspace & workspace) const noexcept
     CD_NONBLOCKING;

@@ -118,14 +118,17 @@ private:
 ///
 /// Constant after construction and shareable by threads. All scratch memory is the caller's: `tape`
 /// and `adjoint` hold tape_size() scalars, `variables` and `gradient` variable_count(), `outputs`
-/// output_count(). S is double, Dual or Jet2 forward; double or Dual in reverse.
+/// output_count(). S is double, Dual, Jet2 or HyperDual forward; double, Dual or HyperDual in
+/// reverse.
 ///
 /// With x the variables, v a direction and f one output:
 /// - evaluate<double>: f(x);
 /// - evaluate<Dual>, x seeded with v: f and ∇f·v;
 /// - evaluate<Jet2>, x seeded with ẋ, ẍ: f, ḟ = ∇f·ẋ and f̈ = ẋᵀ∇²f ẋ + ∇f·ẍ;
 /// - forward<double>, reverse<double>: ∇f;
-/// - forward<Dual>, reverse<Dual>, x seeded with v: ∇f and the Hessian-vector product ∇²f v.
+/// - forward<Dual>, reverse<Dual>, x seeded with v: ∇f and the Hessian-vector product ∇²f v;
+/// - forward<HyperDual>, reverse<HyperDual>, x seeded with v, w and z: ∇f, ∇²f v, ∇²f w and
+///   ∇³f v w + ∇²f z.
 ///
 /// Sharing and constant folding change no bit of any result.
 class CONSTRAINED_DYNAMICS_EXPORT FormulaProgram

@@ -108,7 +108,20 @@ public:
     const SystemData & data, FormulaLevel level, const double * gradients,
     ConstraintScratch & scratch, MatrixRef out) const noexcept CD_NONBLOCKING;
 
+  /// Derivatives of the formulas taken as rows of `level` (kPosition to kAcceleration) with
+  /// multipliers λ; see RowDerivatives. `derivatives` are of System::differentiate, which gave
+  /// true. Real-time safe: no.
+  void differentiate_rows(
+    const SystemData & data, const SystemDerivatives & derivatives, FormulaLevel level,
+    const ConstVectorRef & multipliers, RowDerivatives & out) const;
+
 private:
+  /// A variable with its rates, u̇ included, and their derivatives by q (n) and by u (n).
+  struct VariableDerivatives;
+  VariableDerivatives differentiate_variable(
+    const SystemData & data, const SystemDerivatives & derivatives, const FrameKinematics & frame,
+    const FrameDerivatives & frame_derivatives, std::size_t k) const;
+
   enum class Kind
   {
     kTime,

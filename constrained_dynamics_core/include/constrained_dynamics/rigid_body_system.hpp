@@ -260,6 +260,16 @@ protected:
   double do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
   double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
   std::vector<int> do_speeds_of_coordinate(int coordinate) const override;
+  bool do_differentiate(
+    SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
+    SystemDerivatives & out) const override;
+  void do_frame_derivatives(
+    const SystemData & data, int frame, FrameDerivatives & out) const override;
+  void do_add_frame_force_derivatives(
+    const SystemData & data, int frame, const Eigen::Vector3d & force,
+    const Eigen::Vector3d & torque, MatrixRef out) const override;
+  void do_add_coordinate_force_derivatives(
+    const SystemData & data, const ConstVectorRef & y, MatrixRef out) const override;
 
 private:
   struct Impl;

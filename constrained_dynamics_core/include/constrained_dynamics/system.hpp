@@ -47,6 +47,43 @@ struct FrameKinematics
   Eigen::Vector3d angular_acceleration_bias = Eigen::Vector3d::Zero();  ///< u̇ = 0 [rad/s²]
 };
 
+/// Derivatives of a system at one state while accelerations u̇ and inputs τ are kept (E17).
+///
+/// Directions of the coordinates are those of the speeds: column k of a matrix `…_q` is the change
+/// along δq = C e_k. Quaternions are not independent numbers, so ∂/∂q itself would mean nothing for
+/// them; where nq = n, ∂/∂q is this times C⁻¹.
+struct SystemDerivatives
+{
+  Eigen::VectorXd acceleration;             ///< u̇ (n) that was kept
+  Eigen::VectorXd coordinate_acceleration;  ///< q̈ (nq) that belongs to it
+  Eigen::MatrixXd residual_q;  ///< of Q u̇ − P − G τ (n × n); external wrenches are kept
+  Eigen::MatrixXd residual_u;  ///< ∂/∂u of the same (n × n)
+  Eigen::MatrixXd rate_q;      ///< of q̇ (nq × n); ∂q̇/∂u is C
+  Eigen::MatrixXd coordinate_acceleration_q;  ///< of q̈ (nq × n)
+  Eigen::MatrixXd coordinate_acceleration_u;  ///< ∂q̈/∂u (nq × n)
+  /// T (n × n) of (E18): a change δ of the coordinates in the directions of the speeds and a change
+  /// δu of the speeds move on as δ̇ = T δ + δu.
+  Eigen::MatrixXd transport;
+
+  /// Takes the memory and sets everything to zero.
+  void resize(Eigen::Index coordinate_count, Eigen::Index speed_count);
+};
+
+/// Derivatives of the motion of a frame in the world at one state while u̇ is kept; rows 0 to 2
+/// linear, rows 3 to 5 angular, columns as in SystemDerivatives.
+struct FrameDerivatives
+{
+  Eigen::Vector3d acceleration = Eigen::Vector3d::Zero();          ///< classical, u̇ included
+  Eigen::Vector3d angular_acceleration = Eigen::Vector3d::Zero();  ///< u̇ included
+  Matrix6X jacobian;        ///< of position and orientation, and ∂/∂u of the velocities
+  Matrix6X velocity_q;      ///< of velocity and angular velocity
+  Matrix6X acceleration_q;  ///< of the accelerations
+  Matrix6X acceleration_u;  ///< ∂/∂u of the accelerations
+
+  /// Takes the memory and sets everything to zero.
+  void resize(Eigen::Index speed_count);
+};
+
 /// A wrench on a body: force and torque about `point`, all expressed in the world.
 struct Wrench
 {
@@ -170,6 +207,36 @@ public:
     return do_potential_energy(data);
   }
 
+  /// Analytic derivatives at the state of the last update_dynamics, with accelerations u̇ (n) and
+  /// inputs τ (l) kept. False, with nothing written, for systems that have none: `differentiate` of
+  /// derivatives.hpp takes differences then. Real-time safe: no, none of these is.
+  [[nodiscard]] bool differentiate(
+    SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
+    SystemDerivatives & out) const
+  {
+    return do_differentiate(data, acceleration, inputs, out);
+  }
+  /// Of a frame, after `differentiate` gave true, with the u̇ of that call.
+  void frame_derivatives(const SystemData & data, int frame, FrameDerivatives & out) const
+  {
+    do_frame_derivatives(data, frame, out);
+  }
+  /// Adds the derivatives (n × n) of the generalized force Jᵀ (force; torque) of a frame, force and
+  /// torque kept in the world. After `differentiate` gave true.
+  void add_frame_force_derivatives(
+    const SystemData & data, int frame, const Eigen::Vector3d & force,
+    const Eigen::Vector3d & torque, MatrixRef out) const
+  {
+    do_add_frame_force_derivatives(data, frame, force, torque, out);
+  }
+  /// Adds the derivatives (n × n) of Cᵀ y, the generalized force of forces y (nq) on the
+  /// coordinates, y kept. After `differentiate` gave true.
+  void add_coordinate_force_derivatives(
+    const SystemData & data, const ConstVectorRef & y, MatrixRef out) const
+  {
+    do_add_coordinate_force_derivatives(data, y, out);
+  }
+
 protected:
   System() = default;
   /// To be called once by the derived class's constructor.
@@ -197,6 +264,16 @@ protected:
   virtual std::vector<int> do_speeds_of_coordinate(int coordinate) const;
   virtual double do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING;
   virtual double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING;
+  virtual bool do_differentiate(
+    SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
+    SystemDerivatives & out) const;
+  virtual void do_frame_derivatives(
+    const SystemData & data, int frame, FrameDerivatives & out) const;
+  virtual void do_add_frame_force_derivatives(
+    const SystemData & data, int frame, const Eigen::Vector3d & force,
+    const Eigen::Vector3d & torque, MatrixRef out) const;
+  virtual void do_add_coordinate_force_derivatives(
+    const SystemData & data, const ConstVectorRef & y, MatrixRef out) const;
 
 private:
   std::vector<std::string> coordinate_names_;

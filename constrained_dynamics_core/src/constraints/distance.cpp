@@ -11,6 +11,24 @@ namespace
 // Fraction of the length below which the direction of the rod is lost in rounding.
 constexpr double kCoincident = 1e-12;
 
+template <class S>
+Status rod_row(const RelativeMotionOf<S> & motion, double length, FrameRowOf<S> & row) noexcept
+{
+  using Vector3 = typename RelativeMotionOf<S>::Vector3;
+  const S l = motion.position.norm();
+  if (!(l > kCoincident * length))
+  {
+    return Status::kNonFiniteResult;
+  }
+  const Vector3 e = motion.position / l;
+  row.position = l - length;
+  row.velocity = e.dot(motion.velocity);
+  row.linear = e;
+  const Vector3 across = motion.velocity - row.velocity * e;
+  row.bias = -(e.dot(motion.acceleration_bias) + across.squaredNorm() / l);
+  return Status::kOk;
+}
+
 }  // namespace
 
 Distance::Distance(
@@ -25,19 +43,13 @@ Distance::Distance(
 Status Distance::do_frame_rows(
   const RelativeMotion & motion, ConstraintScratch &, FrameRows & out) const noexcept CD_NONBLOCKING
 {
-  const double l = motion.position.norm();
-  if (!(l > kCoincident * length_))
-  {
-    return Status::kNonFiniteResult;
-  }
-  const Eigen::Vector3d e = motion.position / l;
-  FrameRow & row = out.row[0];
-  row.position = l - length_;
-  row.velocity = e.dot(motion.velocity);
-  row.linear = e;
-  const Eigen::Vector3d across = motion.velocity - row.velocity * e;
-  row.bias = -(e.dot(motion.acceleration_bias) + across.squaredNorm() / l);
-  return Status::kOk;
+  return rod_row(motion, length_, out.row[0]);
+}
+
+bool Distance::do_frame_rows_along(
+  const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
+{
+  return rod_row(motion, length_, out.row[0]) == Status::kOk;
 }
 
 }  // namespace constrained_dynamics

@@ -165,4 +165,12 @@ Status FormulaConstraint::do_evaluate(
   return Status::kOk;
 }
 
+bool FormulaConstraint::do_differentiate(
+  const SystemData & data, const SystemDerivatives & derivatives,
+  const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const
+{
+  binding_.differentiate_rows(data, derivatives, to_formula_level(level_), multipliers, out);
+  return true;
+}
+
 }  // namespace constrained_dynamics

@@ -30,59 +30,108 @@ std::vector<RowDescription> describe(
   return result;
 }
 
-Eigen::Vector3d unit(int axis) { return Eigen::Vector3d::Unit(axis); }
+template <class S>
+Eigen::Matrix<S, 3, 1> unit(int axis)
+{
+  return Eigen::Matrix<S, 3, 1>::Unit(axis);
+}
 
-void position_row(const RelativeMotion & motion, int axis, FrameRow & out) noexcept
+template <class S>
+void position_row(const RelativeMotionOf<S> & motion, int axis, FrameRowOf<S> & out) noexcept
 {
   out.position = motion.position(axis);
   out.velocity = motion.velocity(axis);
-  out.linear = unit(axis);
+  out.linear = unit<S>(axis);
   out.bias = -motion.acceleration_bias(axis);
 }
 
 /// φ = 2 ε of one axis.
+template <class S>
 void quaternion_row(
-  const RelativeMotion & motion, const Eigen::Quaterniond & error, int axis,
-  FrameRow & out) noexcept
+  const RelativeMotionOf<S> & motion, const Eigen::Quaternion<S> & error, int axis,
+  FrameRowOf<S> & out) noexcept
 {
-  const Eigen::Vector3d & w = motion.angular_velocity;
-  const Eigen::Vector3d & w_dot = motion.angular_acceleration_bias;
-  const double eta = error.w();
-  const Eigen::Vector3d epsilon = error.vec();
-  const double eta_dot = -0.5 * w.dot(epsilon);
-  const Eigen::Vector3d epsilon_dot = 0.5 * (eta * w + w.cross(epsilon));
+  using Vector3 = Eigen::Matrix<S, 3, 1>;
+  const Vector3 & w = motion.angular_velocity;
+  const Vector3 & w_dot = motion.angular_acceleration_bias;
+  const S eta = error.w();
+  const Vector3 epsilon = error.vec();
+  const S eta_dot = -0.5 * w.dot(epsilon);
+  const Vector3 epsilon_dot = S(0.5) * (eta * w + w.cross(epsilon));
   out.position = 2.0 * epsilon(axis);
   out.velocity = 2.0 * epsilon_dot(axis);
-  out.angular = eta * unit(axis) + epsilon.cross(unit(axis));
-  const Eigen::Vector3d second =
-    eta_dot * w + w.cross(epsilon_dot) + eta * w_dot + w_dot.cross(epsilon);
+  out.angular = eta * unit<S>(axis) + epsilon.cross(unit<S>(axis));
+  const Vector3 second = eta_dot * w + w.cross(epsilon_dot) + eta * w_dot + w_dot.cross(epsilon);
   out.bias = -second(axis);
 }
 
 /// φ = √(2/w) s of one axis, s = e_k × a, w = 1 + e_k · a, a = R e_k.
+template <class S>
 void aligned_axis_row(
-  const RelativeMotion & motion, int free_axis, int axis, FrameRow & out) noexcept
+  const RelativeMotionOf<S> & motion, int free_axis, int axis, FrameRowOf<S> & out) noexcept
 {
-  const Eigen::Vector3d & omega = motion.angular_velocity;
-  const Eigen::Vector3d e_k = unit(free_axis);
-  const Eigen::Vector3d a = motion.rotation.col(free_axis);
-  const Eigen::Vector3d a_dot = omega.cross(a);
-  const Eigen::Vector3d a_ddot = motion.angular_acceleration_bias.cross(a) + omega.cross(a_dot);
-  const Eigen::Vector3d across = unit(axis).cross(e_k);  // s_i = across · a
-  const double s = across.dot(a);
-  const double s_dot = across.dot(a_dot);
-  const double s_ddot = across.dot(a_ddot);
-  const double w = 1.0 + e_k.dot(a);
-  const double w_dot = e_k.dot(a_dot);
-  const double w_ddot = e_k.dot(a_ddot);
-  const double f = std::sqrt(2.0 / w);
-  const double f_dot = -0.5 * f * w_dot / w;
-  const double f_ddot = -0.5 * (f_dot * w_dot / w + f * w_ddot / w - f * w_dot * w_dot / (w * w));
+  using Vector3 = Eigen::Matrix<S, 3, 1>;
+  const Vector3 & omega = motion.angular_velocity;
+  const Vector3 e_k = unit<S>(free_axis);
+  const Vector3 a = motion.rotation.col(free_axis);
+  const Vector3 a_dot = omega.cross(a);
+  const Vector3 a_ddot = motion.angular_acceleration_bias.cross(a) + omega.cross(a_dot);
+  const Vector3 across = unit<S>(axis).cross(e_k);  // s_i = across · a
+  const S s = across.dot(a);
+  const S s_dot = across.dot(a_dot);
+  const S s_ddot = across.dot(a_ddot);
+  const S w = 1.0 + e_k.dot(a);
+  const S w_dot = e_k.dot(a_dot);
+  const S w_ddot = e_k.dot(a_ddot);
+  using std::sqrt;
+  const S f = sqrt(2.0 / w);
+  const S f_dot = -0.5 * f * w_dot / w;
+  const S f_ddot = -0.5 * (f_dot * w_dot / w + f * w_ddot / w - f * w_dot * w_dot / (w * w));
   out.position = f * s;
   out.velocity = f_dot * s + f * s_dot;
   // ẋ of x = y · a is (a × y) · ω.
-  out.angular = f * a.cross(across) - 0.5 * f / w * s * a.cross(e_k);
+  out.angular = f * a.cross(across) - (0.5 * f / w * s) * a.cross(e_k);
   out.bias = -(f_ddot * s + 2.0 * f_dot * s_dot + f * s_ddot);
+}
+
+/// All rows; `axes` and `free_axis` as in the class.
+template <class S>
+Status coincidence_rows(
+  const RelativeMotionOf<S> & motion, const std::vector<int> & axes, int rotation_count,
+  int free_axis, FrameRowsOf<S> & out) noexcept
+{
+  Eigen::Quaternion<S> error = Eigen::Quaternion<S>::Identity();
+  if (rotation_count == 2)
+  {
+    if (!(1.0 + motion.rotation(free_axis, free_axis) > kOppositeAxes))
+    {
+      return Status::kNonFiniteResult;
+    }
+  }
+  else if (rotation_count > 0)
+  {
+    error = Eigen::Quaternion<S>(motion.rotation);
+    if (error.w() < 0.0)
+    {
+      error.coeffs() = -error.coeffs();
+    }
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i)
+  {
+    if (axes[i] < 3)
+    {
+      position_row(motion, axes[i], out.row[i]);
+    }
+    else if (rotation_count == 2)
+    {
+      aligned_axis_row(motion, free_axis, axes[i] - 3, out.row[i]);
+    }
+    else
+    {
+      quaternion_row(motion, error, axes[i] - 3, out.row[i]);
+    }
+  }
+  return Status::kOk;
 }
 
 }  // namespace
@@ -114,38 +163,13 @@ FrameCoincidence::FrameCoincidence(
 Status FrameCoincidence::do_frame_rows(
   const RelativeMotion & motion, ConstraintScratch &, FrameRows & out) const noexcept CD_NONBLOCKING
 {
-  Eigen::Quaterniond error = Eigen::Quaterniond::Identity();
-  if (rotation_count_ == 2)
-  {
-    if (!(1.0 + motion.rotation(free_axis_, free_axis_) > kOppositeAxes))
-    {
-      return Status::kNonFiniteResult;
-    }
-  }
-  else if (rotation_count_ > 0)
-  {
-    error = Eigen::Quaterniond(motion.rotation);
-    if (error.w() < 0.0)
-    {
-      error.coeffs() = -error.coeffs();
-    }
-  }
-  for (std::size_t i = 0; i < axes_.size(); ++i)
-  {
-    if (axes_[i] < 3)
-    {
-      position_row(motion, axes_[i], out.row[i]);
-    }
-    else if (rotation_count_ == 2)
-    {
-      aligned_axis_row(motion, free_axis_, axes_[i] - 3, out.row[i]);
-    }
-    else
-    {
-      quaternion_row(motion, error, axes_[i] - 3, out.row[i]);
-    }
-  }
-  return Status::kOk;
+  return coincidence_rows(motion, axes_, rotation_count_, free_axis_, out);
+}
+
+bool FrameCoincidence::do_frame_rows_along(
+  const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
+{
+  return coincidence_rows(motion, axes_, rotation_count_, free_axis_, out) == Status::kOk;
 }
 
 }  // namespace constrained_dynamics

@@ -94,4 +94,17 @@ void JointCoupling::do_wrenches(
   }
 }
 
+bool JointCoupling::do_differentiate(
+  const SystemData & data, const SystemDerivatives & derivatives,
+  const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const
+{
+  Eigen::VectorXd weights = Eigen::VectorXd::Zero(system().coordinate_count());
+  for (const Term & term : terms_)
+  {
+    weights(term.coordinate) = term.coefficient;
+  }
+  differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(0), out);
+  return true;
+}
+
 }  // namespace constrained_dynamics

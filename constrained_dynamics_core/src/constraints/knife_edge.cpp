@@ -7,6 +7,24 @@
 namespace constrained_dynamics
 {
 
+namespace
+{
+
+template <class S>
+Status lateral_row(
+  const RelativeMotionOf<S> & motion, const Eigen::Vector3d & axis, FrameRowOf<S> & row) noexcept
+{
+  using Vector3 = typename RelativeMotionOf<S>::Vector3;
+  const Vector3 s = motion.rotation * axis.cast<S>();
+  const Vector3 s_dot = motion.angular_velocity.cross(s);
+  row.velocity = s.dot(motion.velocity);
+  row.linear = s;
+  row.bias = -(s_dot.dot(motion.velocity) + s.dot(motion.acceleration_bias));
+  return Status::kOk;
+}
+
+}  // namespace
+
 KnifeEdge::KnifeEdge(
   std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
   const Eigen::Vector3d & axis)
@@ -19,13 +37,13 @@ KnifeEdge::KnifeEdge(
 Status KnifeEdge::do_frame_rows(
   const RelativeMotion & motion, ConstraintScratch &, FrameRows & out) const noexcept CD_NONBLOCKING
 {
-  const Eigen::Vector3d s = motion.rotation * axis_;
-  const Eigen::Vector3d s_dot = motion.angular_velocity.cross(s);
-  FrameRow & row = out.row[0];
-  row.velocity = s.dot(motion.velocity);
-  row.linear = s;
-  row.bias = -(s_dot.dot(motion.velocity) + s.dot(motion.acceleration_bias));
-  return Status::kOk;
+  return lateral_row(motion, axis_, out.row[0]);
+}
+
+bool KnifeEdge::do_frame_rows_along(
+  const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
+{
+  return lateral_row(motion, axis_, out.row[0]) == Status::kOk;
 }
 
 }  // namespace constrained_dynamics

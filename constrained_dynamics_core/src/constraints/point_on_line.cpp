@@ -5,6 +5,28 @@
 namespace constrained_dynamics
 {
 
+namespace
+{
+
+template <class S>
+Status normal_rows(
+  const RelativeMotionOf<S> & motion, const std::array<Eigen::Vector3d, 2> & normals,
+  FrameRowsOf<S> & out) noexcept
+{
+  for (std::size_t i = 0; i < normals.size(); ++i)
+  {
+    const typename RelativeMotionOf<S>::Vector3 e = normals[i].cast<S>();
+    FrameRowOf<S> & row = out.row[i];
+    row.position = e.dot(motion.position);
+    row.velocity = e.dot(motion.velocity);
+    row.linear = e;
+    row.bias = -e.dot(motion.acceleration_bias);
+  }
+  return Status::kOk;
+}
+
+}  // namespace
+
 PointOnLine::PointOnLine(
   std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
   const Eigen::Vector3d & direction)
@@ -18,15 +40,13 @@ PointOnLine::PointOnLine(
 Status PointOnLine::do_frame_rows(
   const RelativeMotion & motion, ConstraintScratch &, FrameRows & out) const noexcept CD_NONBLOCKING
 {
-  for (std::size_t i = 0; i < normals_.size(); ++i)
-  {
-    FrameRow & row = out.row[i];
-    row.position = normals_[i].dot(motion.position);
-    row.velocity = normals_[i].dot(motion.velocity);
-    row.linear = normals_[i];
-    row.bias = -normals_[i].dot(motion.acceleration_bias);
-  }
-  return Status::kOk;
+  return normal_rows(motion, normals_, out);
+}
+
+bool PointOnLine::do_frame_rows_along(
+  const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
+{
+  return normal_rows(motion, normals_, out) == Status::kOk;
 }
 
 }  // namespace constrained_dynamics

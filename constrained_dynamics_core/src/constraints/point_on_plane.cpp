@@ -5,6 +5,24 @@
 namespace constrained_dynamics
 {
 
+namespace
+{
+
+template <class S>
+Status normal_row(
+  const RelativeMotionOf<S> & motion, const Eigen::Vector3d & normal, double offset,
+  FrameRowOf<S> & row) noexcept
+{
+  const typename RelativeMotionOf<S>::Vector3 n = normal.cast<S>();
+  row.position = n.dot(motion.position) - offset;
+  row.velocity = n.dot(motion.velocity);
+  row.linear = n;
+  row.bias = -n.dot(motion.acceleration_bias);
+  return Status::kOk;
+}
+
+}  // namespace
+
 PointOnPlane::PointOnPlane(
   std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
   const Eigen::Vector3d & normal, double offset)
@@ -18,12 +36,13 @@ PointOnPlane::PointOnPlane(
 Status PointOnPlane::do_frame_rows(
   const RelativeMotion & motion, ConstraintScratch &, FrameRows & out) const noexcept CD_NONBLOCKING
 {
-  FrameRow & row = out.row[0];
-  row.position = normal_.dot(motion.position) - offset_;
-  row.velocity = normal_.dot(motion.velocity);
-  row.linear = normal_;
-  row.bias = -normal_.dot(motion.acceleration_bias);
-  return Status::kOk;
+  return normal_row(motion, normal_, offset_, out.row[0]);
+}
+
+bool PointOnPlane::do_frame_rows_along(
+  const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
+{
+  return normal_row(motion, normal_, offset_, out.row[0]) == Status::kOk;
 }
 
 }  // namespace constrained_dynamics

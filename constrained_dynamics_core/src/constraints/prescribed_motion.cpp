@@ -89,6 +89,15 @@ void PrescribedCoordinate::do_wrenches(
   }
 }
 
+bool PrescribedCoordinate::do_differentiate(
+  const SystemData & data, const SystemDerivatives & derivatives,
+  const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const
+{
+  const Eigen::VectorXd weights = Eigen::VectorXd::Unit(system().coordinate_count(), coordinate_);
+  differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(0), out);
+  return true;
+}
+
 PrescribedPosition::PrescribedPosition(
   std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
   const std::vector<PrescribedComponent> & components, const FormulaNames & names)
@@ -131,6 +140,21 @@ Status PrescribedPosition::do_frame_rows(
     row.bias = f[i].second - motion.acceleration_bias(axes_[i]);
   }
   return Status::kOk;
+}
+
+// The functions of time stay.
+bool PrescribedPosition::do_frame_rows_along(
+  const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
+{
+  for (std::size_t i = 0; i < axes_.size(); ++i)
+  {
+    FrameRowOf<Dual> & row = out.row[i];
+    row.position = motion.position(axes_[i]);
+    row.velocity = motion.velocity(axes_[i]);
+    row.linear = Eigen::Vector3d::Unit(axes_[i]).cast<Dual>();
+    row.bias = -motion.acceleration_bias(axes_[i]);
+  }
+  return true;
 }
 
 }  // namespace constrained_dynamics

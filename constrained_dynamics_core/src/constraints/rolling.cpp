@@ -52,69 +52,116 @@ std::vector<RowDescription> describe(bool keep_contact)
 }
 
 /// The contact point and the directions of the rows, with their rates.
+template <class S>
 struct Contact
 {
-  Eigen::Vector3d arm;  // ρ
-  Eigen::Vector3d arm_rate;
-  Eigen::Vector3d along;
-  Eigen::Vector3d along_rate;
-  Eigen::Vector3d lateral;
-  Eigen::Vector3d lateral_rate;
+  using Vector3 = Eigen::Matrix<S, 3, 1>;
+
+  Vector3 arm;  // ρ
+  Vector3 arm_rate;
+  Vector3 along;
+  Vector3 along_rate;
+  Vector3 lateral;
+  Vector3 lateral_rate;
 };
 
+template <class S>
 Status disk_contact(
-  const RelativeMotion & motion, const RollingGeometry & geometry, Contact & out) noexcept
+  const RelativeMotionOf<S> & motion, const RollingGeometry & geometry, Contact<S> & out) noexcept
 {
-  const Eigen::Vector3d & n = geometry.normal;
-  const Eigen::Vector3d k = motion.rotation * *geometry.axis;
-  const Eigen::Vector3d k_dot = motion.angular_velocity.cross(k);
-  const Eigen::Vector3d k_cross_n = k.cross(n);
-  const double sigma = k_cross_n.norm();
+  using Vector3 = typename Contact<S>::Vector3;
+  const Vector3 n = geometry.normal.cast<S>();
+  const Vector3 k = motion.rotation * geometry.axis->cast<S>();
+  const Vector3 k_dot = motion.angular_velocity.cross(k);
+  const Vector3 k_cross_n = k.cross(n);
+  const S sigma = k_cross_n.norm();
   if (!(sigma > kFlat))
   {
     return Status::kNonFiniteResult;
   }
   out.along = k_cross_n / sigma;
-  const Eigen::Vector3d turning = k_dot.cross(n);
+  const Vector3 turning = k_dot.cross(n);
   out.along_rate = (turning - out.along.dot(turning) * out.along) / sigma;
   out.lateral = n.cross(out.along);
   out.lateral_rate = n.cross(out.along_rate);
-  out.arm = -geometry.radius * out.along.cross(k);
-  out.arm_rate = -geometry.radius * (out.along_rate.cross(k) + out.along.cross(k_dot));
+  out.arm = S(-geometry.radius) * out.along.cross(k);
+  out.arm_rate = S(-geometry.radius) * (out.along_rate.cross(k) + out.along.cross(k_dot));
   return Status::kOk;
 }
 
 /// The arm of an ellipsoid; the directions are those of a sphere.
+template <class S>
 void ellipsoid_contact(
-  const RelativeMotion & motion, const RollingGeometry & geometry, Contact & out) noexcept
+  const RelativeMotionOf<S> & motion, const RollingGeometry & geometry, Contact<S> & out) noexcept
 {
-  const Eigen::Vector3d s_squared = geometry.semi_axes->cwiseAbs2();
-  const Eigen::Vector3d mu = -(motion.rotation.transpose() * geometry.normal);
-  const Eigen::Vector3d omega_a = motion.rotation.transpose() * motion.angular_velocity;
-  const Eigen::Vector3d mu_dot = mu.cross(omega_a);
-  const double epsilon = mu.cwiseProduct(*geometry.semi_axes).norm();
-  const double epsilon_dot = mu.dot(s_squared.cwiseProduct(mu_dot)) / epsilon;
-  const Eigen::Vector3d x = s_squared.cwiseProduct(mu) / epsilon;
-  const Eigen::Vector3d x_dot =
-    s_squared.cwiseProduct(mu_dot - mu * (epsilon_dot / epsilon)) / epsilon;
+  using Vector3 = typename Contact<S>::Vector3;
+  const Vector3 s = geometry.semi_axes->cast<S>();
+  const Vector3 s_squared = s.cwiseProduct(s);
+  const Vector3 mu = -(motion.rotation.transpose() * geometry.normal.cast<S>());
+  const Vector3 omega_a = motion.rotation.transpose() * motion.angular_velocity;
+  const Vector3 mu_dot = mu.cross(omega_a);
+  const Vector3 s_mu = s.cwiseProduct(mu);
+  const S epsilon = s_mu.norm();
+  const Vector3 s_squared_mu = s_squared.cwiseProduct(mu);
+  const S epsilon_dot = s_squared_mu.dot(mu_dot) / epsilon;
+  const Vector3 x = s_squared_mu / epsilon;
+  const Vector3 x_dot = (s_squared.cwiseProduct(mu_dot) - x * epsilon_dot) / epsilon;
   out.arm = motion.rotation * x;
   out.arm_rate = motion.angular_velocity.cross(out.arm) + motion.rotation * x_dot;
 }
 
 /// The row e · (v + ω × ρ).
+template <class S>
 void contact_row(
-  const RelativeMotion & motion, const Contact & contact, const Eigen::Vector3d & e,
-  const Eigen::Vector3d & e_rate, FrameRow & out) noexcept
+  const RelativeMotionOf<S> & motion, const Contact<S> & contact,
+  const typename Contact<S>::Vector3 & e, const typename Contact<S>::Vector3 & e_rate,
+  FrameRowOf<S> & out) noexcept
 {
-  const Eigen::Vector3d & omega = motion.angular_velocity;
-  const Eigen::Vector3d slip = motion.velocity + omega.cross(contact.arm);
-  const Eigen::Vector3d slip_rate = motion.acceleration_bias +
-                                    motion.angular_acceleration_bias.cross(contact.arm) +
-                                    omega.cross(contact.arm_rate);
+  using Vector3 = typename Contact<S>::Vector3;
+  const Vector3 & omega = motion.angular_velocity;
+  const Vector3 slip = motion.velocity + omega.cross(contact.arm);
+  const Vector3 slip_rate = motion.acceleration_bias +
+                            motion.angular_acceleration_bias.cross(contact.arm) +
+                            omega.cross(contact.arm_rate);
   out.velocity = e.dot(slip);
   out.linear = e;
   out.angular = contact.arm.cross(e);
   out.bias = -(e_rate.dot(slip) + e.dot(slip_rate));
+}
+
+template <class S>
+Status contact_rows(
+  const RelativeMotionOf<S> & motion, const RollingGeometry & geometry,
+  const std::array<Eigen::Vector3d, 2> & tangents, FrameRowsOf<S> & out) noexcept
+{
+  using Vector3 = typename Contact<S>::Vector3;
+  const Vector3 n = geometry.normal.cast<S>();
+  const Vector3 zero = Vector3::Zero();
+  Contact<S> contact{S(-geometry.radius) * n,        zero, tangents[0].template cast<S>(), zero,
+                     tangents[1].template cast<S>(), zero};
+  if (geometry.semi_axes)
+  {
+    ellipsoid_contact(motion, geometry, contact);
+  }
+  if (geometry.axis)
+  {
+    const Status status = disk_contact(motion, geometry, contact);
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+  }
+  std::size_t i = 0;
+  if (geometry.keep_contact)
+  {
+    contact_row(motion, contact, n, zero, out.row[i]);
+    out.row[i].position = n.dot(motion.position + contact.arm);
+    ++i;
+  }
+  contact_row(motion, contact, contact.along, contact.along_rate, out.row[i++]);
+  contact_row(motion, contact, contact.lateral, contact.lateral_rate, out.row[i]);
+  out.wrench_point = motion.position + contact.arm;
+  return Status::kOk;
 }
 
 }  // namespace
@@ -131,32 +178,13 @@ Rolling::Rolling(
 Status Rolling::do_frame_rows(
   const RelativeMotion & motion, ConstraintScratch &, FrameRows & out) const noexcept CD_NONBLOCKING
 {
-  const Eigen::Vector3d & n = geometry_.normal;
-  const Eigen::Vector3d zero = Eigen::Vector3d::Zero();
-  Contact contact{-geometry_.radius * n, zero, tangents_[0], zero, tangents_[1], zero};
-  if (geometry_.semi_axes)
-  {
-    ellipsoid_contact(motion, geometry_, contact);
-  }
-  if (geometry_.axis)
-  {
-    const Status status = disk_contact(motion, geometry_, contact);
-    if (status != Status::kOk)
-    {
-      return status;
-    }
-  }
-  std::size_t i = 0;
-  if (geometry_.keep_contact)
-  {
-    contact_row(motion, contact, n, zero, out.row[i]);
-    out.row[i].position = n.dot(motion.position + contact.arm);
-    ++i;
-  }
-  contact_row(motion, contact, contact.along, contact.along_rate, out.row[i++]);
-  contact_row(motion, contact, contact.lateral, contact.lateral_rate, out.row[i]);
-  out.wrench_point = motion.position + contact.arm;
-  return Status::kOk;
+  return contact_rows(motion, geometry_, tangents_, out);
+}
+
+bool Rolling::do_frame_rows_along(
+  const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
+{
+  return contact_rows(motion, geometry_, tangents_, out) == Status::kOk;
 }
 
 }  // namespace constrained_dynamics

@@ -33,6 +33,10 @@ public:
 protected:
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;
+  bool do_differentiate(
+    const SystemData & data, const SystemDerivatives & derivatives,
+    const ConstVectorRef & multipliers, ConstraintScratch & scratch,
+    RowDerivatives & out) const override;
 
 private:
   FormulaConstraint(

@@ -45,6 +45,8 @@ public:
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;
+  bool do_frame_rows_along(
+    const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept override;
 
 private:
   std::vector<int> axes_;  // 0 to 2: x y z, 3 to 5: rx ry rz

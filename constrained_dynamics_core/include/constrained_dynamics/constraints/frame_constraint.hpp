@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 
 #include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/dual_eigen.hpp"
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/system.hpp"
@@ -20,37 +21,59 @@ namespace constrained_dynamics
 ///     v = ṗ = R_Bᵀ (v_A − v_B − ω_B × d),       ω = R_Bᵀ (ω_A − ω_B),   Ṙ = [ω]× R
 ///     v̇ = R_Bᵀ (a_A − a_B − α_B × d − ω_B × (ω_B × d) − 2 ω_B × (R_B v))
 ///     ω̇ = R_Bᵀ (α_A − α_B − ω_B × ω_A)
-struct RelativeMotion
+/// S is double, or Dual to see how rows change with the motion.
+template <class S>
+struct RelativeMotionOf
 {
-  double time = 0.0;                                                    ///< t [s]
-  Eigen::Vector3d position = Eigen::Vector3d::Zero();                   ///< p_BA [m]
-  Eigen::Matrix3d rotation = Eigen::Matrix3d::Identity();               ///< R_BA
-  Eigen::Vector3d velocity = Eigen::Vector3d::Zero();                   ///< ṗ [m/s]
-  Eigen::Vector3d angular_velocity = Eigen::Vector3d::Zero();           ///< of A in B [rad/s]
-  Eigen::Vector3d acceleration_bias = Eigen::Vector3d::Zero();          ///< p̈ at u̇ = 0 [m/s²]
-  Eigen::Vector3d angular_acceleration_bias = Eigen::Vector3d::Zero();  ///< ω̇ at u̇ = 0 [rad/s²]
+  using Vector3 = Eigen::Matrix<S, 3, 1>;
+  using Matrix3 = Eigen::Matrix<S, 3, 3>;
+
+  double time = 0.0;                                    ///< t [s]
+  Vector3 position = Vector3::Zero();                   ///< p_BA [m]
+  Matrix3 rotation = Matrix3::Identity();               ///< R_BA
+  Vector3 velocity = Vector3::Zero();                   ///< ṗ [m/s]
+  Vector3 angular_velocity = Vector3::Zero();           ///< of A in B [rad/s]
+  Vector3 acceleration_bias = Vector3::Zero();          ///< p̈ at u̇ = 0 [m/s²]
+  Vector3 angular_acceleration_bias = Vector3::Zero();  ///< ω̇ at u̇ = 0 [rad/s²]
 };
+using RelativeMotion = RelativeMotionOf<double>;
 
 /// One row in terms of the relative motion: φ̇ (or ψ) has the derivative linear · ∂v/∂u +
 /// angular · ∂ω/∂u with respect to the speeds.
-struct FrameRow
+template <class S>
+struct FrameRowOf
 {
-  double position;          ///< φ; 0 for velocity rows
-  double velocity;          ///< φ̇ or ψ
-  Eigen::Vector3d linear;   ///< c_v, expressed in B
-  Eigen::Vector3d angular;  ///< c_ω, expressed in B
-  double bias;              ///< b = −(φ̈ or ψ̇ at u̇ = 0)
+  using Vector3 = Eigen::Matrix<S, 3, 1>;
+
+  S position;       ///< φ; 0 for velocity rows
+  S velocity;       ///< φ̇ or ψ
+  Vector3 linear;   ///< c_v, expressed in B
+  Vector3 angular;  ///< c_ω, expressed in B
+  S bias;           ///< b = −(φ̈ or ψ̇ at u̇ = 0)
 };
+using FrameRow = FrameRowOf<double>;
 
 /// The rows of a FrameConstraint; the first row_count() elements of `row` are in use and handed to
 /// do_frame_rows as zeros.
-struct FrameRows
+template <class S>
+struct FrameRowsOf
 {
   static constexpr int kMaximum = 6;
-  std::array<FrameRow, kMaximum> row;
+  std::array<FrameRowOf<S>, kMaximum> row;
   /// Point about which the wrenches are reported, in B [m]. Preset to the origin of A.
-  Eigen::Vector3d wrench_point = Eigen::Vector3d::Zero();
+  Eigen::Matrix<S, 3, 1> wrench_point = Eigen::Matrix<S, 3, 1>::Zero();
+
+  /// Sets the first `count` rows to zero.
+  void clear(int count) noexcept
+  {
+    const Eigen::Matrix<S, 3, 1> zero = Eigen::Matrix<S, 3, 1>::Zero();
+    for (int i = 0; i < count; ++i)
+    {
+      row[static_cast<std::size_t>(i)] = {S(0.0), S(0.0), zero, zero, S(0.0)};
+    }
+  }
 };
+using FrameRows = FrameRowsOf<double>;
 
 /// What a multiplier of 1 of each row exerts on body A, about the origin of A and in axes of the
 /// world; body B gets the opposite about the same point. It says all about the row:
@@ -106,11 +129,21 @@ protected:
     const RelativeMotion & motion, ConstraintScratch & scratch,
     FrameRows & out) const noexcept CD_NONBLOCKING = 0;
 
+  /// The same rows along one direction of change of the motion, time kept, for derivatives; write
+  /// them once for any scalar. False, as here, where the kind has none: then `differentiate` of
+  /// derivatives.hpp takes differences.
+  virtual bool do_frame_rows_along(
+    const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept;
+
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING final;
   void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING final;
+  bool do_differentiate(
+    const SystemData & data, const SystemDerivatives & derivatives,
+    const ConstVectorRef & multipliers, ConstraintScratch & scratch,
+    RowDerivatives & out) const final;
 
 private:
   /// Also hands out the motion of B.

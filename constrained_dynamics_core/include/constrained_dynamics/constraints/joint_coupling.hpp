@@ -39,6 +39,10 @@ protected:
   void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING override;
+  bool do_differentiate(
+    const SystemData & data, const SystemDerivatives & derivatives,
+    const ConstVectorRef & multipliers, ConstraintScratch & scratch,
+    RowDerivatives & out) const override;
 
 private:
   struct Term

@@ -29,6 +29,8 @@ public:
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;
+  bool do_frame_rows_along(
+    const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept override;
 
 private:
   std::array<Eigen::Vector3d, 2> normals_;

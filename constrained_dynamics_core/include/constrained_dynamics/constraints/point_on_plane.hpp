@@ -25,6 +25,8 @@ public:
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;
+  bool do_frame_rows_along(
+    const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept override;
 
 private:
   Eigen::Vector3d normal_;

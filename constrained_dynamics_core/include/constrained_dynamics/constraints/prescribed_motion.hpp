@@ -30,6 +30,10 @@ protected:
   void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING override;
+  bool do_differentiate(
+    const SystemData & data, const SystemDerivatives & derivatives,
+    const ConstVectorRef & multipliers, ConstraintScratch & scratch,
+    RowDerivatives & out) const override;
 
 private:
   PrescribedCoordinate(
@@ -64,6 +68,8 @@ public:
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;
+  bool do_frame_rows_along(
+    const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept override;
 
 private:
   PrescribedPosition(

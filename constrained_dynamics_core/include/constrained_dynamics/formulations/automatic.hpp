@@ -7,7 +7,7 @@ namespace constrained_dynamics
 
 /// The fastest robust path, "auto". For a RigidBodySystem `Dynamics::solve` then goes along the
 /// tree of bodies: one articulated-body recursion carries the rows from the tips to the root and
-/// eliminates each where the joints it touches end (E17, E18). Neither Q nor A is built, and cost
+/// eliminates each where the joints it touches end (E21, E22). Neither Q nor A is built, and cost
 /// grows with the number of bodies where loops are local.
 ///
 /// Where that path finds rows or inertia not clearly regular, or rows that contradict each other,
