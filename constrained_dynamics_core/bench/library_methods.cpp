@@ -19,13 +19,7 @@ public:
     state_(workload.state),
     inputs_(workload.inputs)
   {
-    // As a user would; but beyond some rows the analysis takes minutes, and a workspace takes rows
-    // for independent anyhow, which those of all large workloads are.
-    constexpr int kAnalysedRows = 100;
-    if (dynamics_.constraints().row_count() <= kAnalysedRows)
-    {
-      dynamics_.analyse(state_, workspace_);
-    }
+    dynamics_.analyse(state_, workspace_);  // as a user would
   }
 
   void run() override

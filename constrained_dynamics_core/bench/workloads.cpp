@@ -42,6 +42,7 @@ Workload start(const std::string & name, const std::string & text, const std::st
   robot.source = name;
   workload.scene.robots.push_back(std::move(robot));
   workload.scene.use_model_damping = false;  // not every peer applies it
+  workload.scene.size_limits = {1000, 1000};
   return workload;
 }
 
@@ -439,9 +440,7 @@ Workload wheeled_arm()
 
 }  // namespace
 
-// The robot reader allows 500 links and a depth of 200: W4b has a depth of N + 1, W4c one of 2N
-// + 1.
-FamilySizes full_sizes() { return {{20, 40, 80, 200}, {20, 40, 80, 160}, {20, 40, 80}}; }
+FamilySizes full_sizes() { return {{20, 40, 80, 200}, {20, 40, 80, 200}, {20, 40, 80, 200}}; }
 
 FamilySizes quick_sizes() { return {{20, 40}, {20, 40}, {20, 40}}; }
 

@@ -80,7 +80,7 @@ int iterate(
     {
       break;
     }
-    Eigen::JacobiSVD<Eigen::MatrixXd> svd(
+    Eigen::BDCSVD<Eigen::MatrixXd> svd(
       rows * directions, Eigen::ComputeThinU | Eigen::ComputeThinV);
     svd.setThreshold(cut);
     const Eigen::VectorXd delta = -directions * svd.solve(r);

@@ -367,6 +367,7 @@ void Dynamics::scatter(Workspace & workspace) const noexcept CD_NONBLOCKING
   to.rank = from.rank;
   to.condition = from.condition;
   to.inconsistency = from.inconsistency;
+  to.along_tree = false;
   for (int i = 0; i < constraints_.size(); ++i)
   {
     const Constraint & constraint = constraints_[i];
@@ -415,6 +416,15 @@ Status Dynamics::solve_rows(const ConstVectorRef & inputs, Workspace & workspace
   return status;
 }
 
+TreeProblem Dynamics::tree_problem(
+  const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  return {*workspace.system_data_, inputs,
+          workspace.rows_,         workspace.stabilised_bias_,
+          workspace.active_,       workspace.row_scale_,
+          multiplier_compliance_,  workspace.nominal_rank_[Workspace::kAllRows]};
+}
+
 bool Dynamics::solve_tree(const ConstVectorRef & inputs, Workspace & workspace, Status & status)
   const noexcept CD_NONBLOCKING
 {
@@ -430,11 +440,25 @@ bool Dynamics::solve_tree(const ConstVectorRef & inputs, Workspace & workspace, 
     return true;
   }
   stabilise(workspace);
-  const TreeProblem problem{*workspace.system_data_, inputs,
-                            workspace.rows_,         workspace.stabilised_bias_,
-                            workspace.active_,       workspace.row_scale_,
-                            multiplier_weight_,      nominal};
+  const TreeProblem problem = tree_problem(inputs, workspace);
   return tree_->solve(problem, workspace.scratch_, *workspace.tree_data_, workspace.solution_);
+}
+
+void Dynamics::measure_tree(Workspace & workspace) const
+{
+  if (!tree_)
+  {
+    return;
+  }
+  const Eigen::VectorXd inputs = Eigen::VectorXd::Zero(system().input_count());
+  const TreeProblem problem = tree_problem(inputs, workspace);
+  if (
+    tree_->evaluate(
+      *workspace.system_data_, workspace.scratch_, workspace.rows_, *workspace.tree_data_) ==
+    Status::kOk)
+  {
+    tree_->measure(problem, *workspace.tree_data_);
+  }
 }
 
 Status Dynamics::update_kinematics(

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -83,6 +84,7 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
   // branch of the mechanism.
   constexpr double kSpread = 1e-2;
   constexpr unsigned kSeed = 20260101U;
+  constexpr double kWellConditioned = 1e4;  // regular beyond doubt
   const Eigen::Index n = system().speed_count();
   const std::vector<bool> free_q(static_cast<std::size_t>(system().coordinate_count()), false);
   const std::vector<bool> free_u(static_cast<std::size_t>(n), false);
@@ -101,9 +103,21 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
   assemble_position(*this, base.time, base.q, free_q, workspace);
   assemble_velocity(*this, base.time, base.q, base.u, free_u, workspace);
   samples.push_back(base);
+  // Many rows that are independent beyond doubt at the state itself have nothing to show elsewhere,
+  // and samples of them would take minutes.
+  constexpr int kManyRows = 100;
+  int sample_count = kSamples;
+  if (constraints_.row_count() > kManyRows && evaluate(base) == Status::kOk)
+  {
+    const Eigen::MatrixXd & A = workspace.rows_.jacobian;
+    const Eigen::VectorXd values =
+      Eigen::BDCSVD<Eigen::MatrixXd>(A.rowwise().normalized()).singularValues();
+    sample_count =
+      A.rows() <= n && values(A.rows() - 1) * kWellConditioned > values(0) ? 0 : kSamples;
+  }
   std::mt19937 generator(kSeed);
   std::normal_distribution<double> normal;
-  for (int i = 0; i < kSamples; ++i)
+  for (int i = 0; i < sample_count; ++i)
   {
     if (evaluate(base) != Status::kOk)
     {
@@ -165,6 +179,7 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
     }
     return matrix;
   };
+  constexpr std::size_t kNoRows = std::numeric_limits<std::size_t>::max();
   std::vector<int> rows;
   workspace.nominal_rank_.fill(0);
   for (const State & sample : samples)
@@ -173,16 +188,27 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
     {
       continue;
     }
+    std::size_t evaluated = kNoRows;
+    int rank = 0;
+    double condition = 1.0;
     for (int subset = 0; subset < Workspace::kSubsetCount; ++subset)
     {
       const Eigen::MatrixXd matrix = scaled(static_cast<Workspace::Subset>(subset), &rows);
-      if (matrix.rows() > 0)
+      // The subsets grow: with as many rows as the one before it is the same.
+      if (rows.size() != evaluated && matrix.rows() > 0)
       {
-        const Eigen::JacobiSVD<Eigen::MatrixXd> svd(matrix);
-        int & nominal = workspace.nominal_rank_[static_cast<std::size_t>(subset)];
-        nominal =
-          std::max(nominal, numerical_rank(svd.singularValues(), options_.rank.singular_tolerance));
+        const Eigen::BDCSVD<Eigen::MatrixXd> svd(matrix);
+        const Eigen::VectorXd & values = svd.singularValues();
+        rank = numerical_rank(values, options_.rank.singular_tolerance);
+        condition = rank > 0 ? values(0) / values(rank - 1) : 1.0;
       }
+      evaluated = rows.size();
+      int & nominal = workspace.nominal_rank_[static_cast<std::size_t>(subset)];
+      nominal = std::max(nominal, rank);
+    }
+    if (rank == workspace.nominal_rank_[Workspace::kAllRows] && condition < kWellConditioned)
+    {
+      measure_tree(workspace);
     }
   }
 
@@ -195,7 +221,7 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
     report.row_count = static_cast<int>(rows.size());
     if (matrix.rows() > 0)
     {
-      const Eigen::JacobiSVD<Eigen::MatrixXd> svd(matrix, Eigen::ComputeFullU);
+      const Eigen::BDCSVD<Eigen::MatrixXd> svd(matrix, Eigen::ComputeFullU);
       const Eigen::VectorXd & values = svd.singularValues();
       report.rank_here = numerical_rank(values, options_.rank.singular_tolerance);
       if (report.rank_here > 0)

@@ -57,8 +57,8 @@ bool is_one_of(const std::string & text, const std::set<std::string> & words)
 class MjcfReader
 {
 public:
-  MjcfReader(const std::string & who, bool ignore_equality)
-  : xml_(who), ignore_equality_(ignore_equality)
+  MjcfReader(const std::string & who, bool ignore_equality, const SizeLimits & limits)
+  : xml_(who), limits_(limits), ignore_equality_(ignore_equality)
   {
   }
 
@@ -217,7 +217,7 @@ private:
     {
       xml_.fail("a nested <default> needs the attribute 'class'");
     }
-    if (depth > kMaxDepth)
+    if (depth > limits_.depth)
     {
       xml_.fail("default class '" + name + "' is nested too deeply");
     }
@@ -403,9 +403,9 @@ private:
     const XMLElement & e, int parent, const Eigen::Isometry3d & X_frame,
     const std::string & outer_class, int depth)
   {
-    if (++body_count_ > kMaxLinks)
+    if (++body_count_ > limits_.links)
     {
-      xml_.fail("there are more than " + std::to_string(kMaxLinks) + " bodies");
+      xml_.fail("there are more than " + std::to_string(limits_.links) + " bodies");
     }
     Body body;
     body.name = xml_.text(e, "name").value_or("");
@@ -414,10 +414,10 @@ private:
       body.name = "body" + std::to_string(body_count_);
     }
     const std::string where = "body '" + body.name + "'";
-    if (depth > kMaxDepth)
+    if (depth > limits_.depth)
     {
       xml_.fail(
-        where + " is more than " + std::to_string(kMaxDepth) +
+        where + " is more than " + std::to_string(limits_.depth) +
         " bodies deep; that many are allowed");
     }
     if (!body_names_.insert(body.name).second)
@@ -795,6 +795,7 @@ private:
   }
 
   XmlReader xml_;
+  SizeLimits limits_;
   bool ignore_equality_;
   Compiler compiler_;
   std::map<std::string, DefaultClass> defaults_;
@@ -807,9 +808,11 @@ private:
 
 }  // namespace
 
-RobotTree read_mjcf(const std::string & text, const std::string & who, bool ignore_equality)
+RobotTree read_mjcf(
+  const std::string & text, const std::string & who, bool ignore_equality,
+  const SizeLimits & limits)
 {
-  return MjcfReader(who, ignore_equality).read(text);
+  return MjcfReader(who, ignore_equality, limits).read(text);
 }
 
 }  // namespace constrained_dynamics

@@ -70,7 +70,7 @@ struct SdfJoint
 class SdfReader
 {
 public:
-  explicit SdfReader(const std::string & who) : xml_(who) {}
+  SdfReader(const std::string & who, const SizeLimits & limits) : xml_(who), limits_(limits) {}
 
   RobotTree read(const std::string & text)
   {
@@ -84,8 +84,8 @@ public:
     const XMLElement & model = the_model(root);
     xml_.name(model, "name", "model");
     refuse_parts(model);
-    count(model, "link", kMaxLinks);
-    count(model, "joint", kMaxLinks);
+    count(model, "link", limits_.links);
+    count(model, "joint", limits_.links);
     count(model, "frame", kMaxFrames);
     read_links(model);
     for_each(model, "frame", [this](const XMLElement & e) { read_frame(e); });
@@ -939,10 +939,10 @@ private:
       const Open next = open.back();
       open.pop_back();
       const std::string link = next.joint ? next.joint->child : *root;
-      if (next.depth > kMaxDepth)
+      if (next.depth > limits_.depth)
       {
         xml_.fail(
-          "link '" + link + "' is more than " + std::to_string(kMaxDepth) +
+          "link '" + link + "' is more than " + std::to_string(limits_.depth) +
           " links deep; that many are allowed");
       }
       open_children(link, add_link(next.joint, link, next.parent), next.depth + 1);
@@ -1001,6 +1001,7 @@ private:
   }
 
   XmlReader xml_;
+  SizeLimits limits_;
   int minor_ = kNewest;
   bool static_ = false;
   std::string canonical_;
@@ -1018,9 +1019,9 @@ private:
 
 }  // namespace
 
-RobotTree read_sdf(const std::string & text, const std::string & who)
+RobotTree read_sdf(const std::string & text, const std::string & who, const SizeLimits & limits)
 {
-  return SdfReader(who).read(text);
+  return SdfReader(who, limits).read(text);
 }
 
 }  // namespace constrained_dynamics

@@ -86,10 +86,7 @@ struct RobotTree
   std::vector<std::string> warnings;
 };
 
-/// Largest number of links, deepest chain of links and size of a document that are accepted.
-/// Untrusted descriptions must neither exhaust memory nor the stack.
-constexpr int kMaxLinks = 500;
-constexpr int kMaxDepth = 200;
+/// Largest document that is read.
 constexpr std::size_t kMaxDocumentBytes = 10u * 1024u * 1024u;
 
 /// Rz(yaw) Ry(pitch) Rx(roll), then the translation.

@@ -27,7 +27,7 @@ struct UrdfJoint
 class UrdfReader
 {
 public:
-  explicit UrdfReader(const std::string & who) : xml_(who) {}
+  UrdfReader(const std::string & who, const SizeLimits & limits) : xml_(who), limits_(limits) {}
 
   RobotTree read(const std::string & text)
   {
@@ -66,10 +66,10 @@ private:
     {
       ++count;
     }
-    if (count > kMaxLinks)
+    if (count > limits_.links)
     {
       xml_.fail(
-        "there are " + std::to_string(count) + " links; at most " + std::to_string(kMaxLinks) +
+        "there are " + std::to_string(count) + " links; at most " + std::to_string(limits_.links) +
         " are allowed");
     }
   }
@@ -337,10 +337,10 @@ private:
       node.link = next.joint ? next.joint->child : root;
       node.parent = next.parent;
       node.mass = links_.at(node.link);
-      if (next.depth > kMaxDepth)
+      if (next.depth > limits_.depth)
       {
         xml_.fail(
-          "link '" + node.link + "' is more than " + std::to_string(kMaxDepth) +
+          "link '" + node.link + "' is more than " + std::to_string(limits_.depth) +
           " links deep; that many are allowed");
       }
       const int index = static_cast<int>(tree_.nodes.size());
@@ -371,6 +371,7 @@ private:
   }
 
   XmlReader xml_;
+  SizeLimits limits_;
   std::map<std::string, MassProperties> links_;
   std::map<std::string, UrdfJoint> joints_;
   std::map<std::string, std::string> holders_;  ///< child link → joint
@@ -379,9 +380,9 @@ private:
 
 }  // namespace
 
-RobotTree read_urdf(const std::string & text, const std::string & who)
+RobotTree read_urdf(const std::string & text, const std::string & who, const SizeLimits & limits)
 {
-  return UrdfReader(who).read(text);
+  return UrdfReader(who, limits).read(text);
 }
 
 }  // namespace constrained_dynamics

@@ -25,17 +25,17 @@ std::string describe(const RobotDescription & robot)
   return text;
 }
 
-RobotTree read_robot(const RobotDescription & robot)
+RobotTree read_robot(const RobotDescription & robot, const SizeLimits & limits)
 {
   const std::string who = describe(robot);
   switch (robot.format)
   {
     case RobotFormat::kUrdf:
-      return read_urdf(robot.text, who);
+      return read_urdf(robot.text, who, limits);
     case RobotFormat::kMjcf:
-      return read_mjcf(robot.text, who, robot.ignore_equality);
+      return read_mjcf(robot.text, who, robot.ignore_equality, limits);
     case RobotFormat::kSdf:
-      return read_sdf(robot.text, who);
+      return read_sdf(robot.text, who, limits);
   }
   throw std::invalid_argument(who + ": its format is unknown; allowed are URDF, MJCF and SDF");
 }

@@ -15,15 +15,17 @@ namespace constrained_dynamics
 /// elements, DTDs, duplicate attributes, numbers that are not numbers (independent of the locale)
 /// or not finite, negative masses, damping and friction, zero axes, lower > upper, empty, missing
 /// and duplicate names, unknown parents, children and joint types, links with several parents,
-/// several roots, loops, more than kMaxLinks links, chains above kMaxDepth and kMaxDocumentBytes.
+/// several roots, loops, more links or longer chains than the limits allow, and kMaxDocumentBytes.
 ///
 /// Inertia is judged later, when the links that are fixed to each other are one body.
-RobotTree read_robot(const RobotDescription & robot);
+RobotTree read_robot(const RobotDescription & robot, const SizeLimits & limits);
 
 /// The readers of the three formats; `who` starts the messages.
-RobotTree read_urdf(const std::string & text, const std::string & who);
-RobotTree read_mjcf(const std::string & text, const std::string & who, bool ignore_equality);
-RobotTree read_sdf(const std::string & text, const std::string & who);
+RobotTree read_urdf(const std::string & text, const std::string & who, const SizeLimits & limits);
+RobotTree read_mjcf(
+  const std::string & text, const std::string & who, bool ignore_equality,
+  const SizeLimits & limits);
+RobotTree read_sdf(const std::string & text, const std::string & who, const SizeLimits & limits);
 
 /// "robot 'left'' (left.urdf)": how messages name a robot.
 std::string describe(const RobotDescription & robot);

@@ -83,11 +83,11 @@ public:
     {
       add_body(body);
     }
-    if (scene_.links.size() > static_cast<std::size_t>(kMaxLinks))
+    if (scene_.links.size() > static_cast<std::size_t>(description_.size_limits.links))
     {
       fail(
         "the scene", "there are " + std::to_string(scene_.links.size()) + " links; at most " +
-                       std::to_string(kMaxLinks) + " are allowed");
+                       std::to_string(description_.size_limits.links) + " are allowed");
     }
     add_attachments_and_frames();
     for (const SceneJoint & joint : scene_.joints)
@@ -107,7 +107,7 @@ private:
   {
     const std::string who = describe(robot);
     check_pose(who, robot.pose);
-    RobotTree tree = read_robot(robot);
+    RobotTree tree = read_robot(robot, description_.size_limits);
     lock_joints(robot, who, tree);
     if (robot.base != Base::kFixed)
     {

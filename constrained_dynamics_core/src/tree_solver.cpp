@@ -17,10 +17,10 @@ namespace constrained_dynamics
 namespace
 {
 
-// Pivots of a row, relative to what they were before elimination: the square of the sine of the
-// angle to the rows before it, in the metric of Q⁻¹. Above the first the rows are regular with a
-// wide margin, below the second they are redundant up to rounding and drift; between them the
-// factorisation of A itself must tell.
+// Pivots of a row, relative to what they were before elimination (or at a regular state, if that
+// was more): the square of the sine of the angle to the rows before it, in the metric of Q⁻¹. Above
+// the first the rows are regular with a wide margin, below the second they are redundant up to
+// rounding and drift; between them the factorisation of A itself must tell.
 constexpr double kRegular = 1e-6;
 constexpr double kRedundant = 1e-10;
 // Smallest inertia of a joint, relative to its body's: below, it is rounding.
@@ -430,6 +430,7 @@ std::unique_ptr<TreeSolverData> TreeSolver::make_data() const
   data->share.setZero(passing_count_, 6);
   data->factor.setZero(m, m);
   data->diagonal.setZero(m);
+  data->nominal.setZero(m);
   data->inverse_pivot.setZero(m);
   data->left.setZero(m);
   data->multipliers.setZero(m);
@@ -605,7 +606,8 @@ void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) c
     data.factor(at, at) = 0.0;
     // Rows that are switched off, and copies, stay out.
     const int c = constraint_at_[k];
-    data.inverse_pivot(at) = data.part[idx(c)] == c ? 1.0 : 0.0;
+    const bool takes_part = data.part[idx(c)] == c && problem.active[idx(c)];
+    data.inverse_pivot(at) = takes_part ? 1.0 : 0.0;
     for (const Below & b : below_[k])
     {
       data.factor(b.position, at) = 0.0;
@@ -891,16 +893,18 @@ bool TreeSolver::reduce_joint(
   return true;
 }
 
-bool TreeSolver::eliminate(int first, int last, int body, TreeSolverData & data) const noexcept
+bool TreeSolver::eliminate(
+  int first, int last, int body, bool strict, TreeSolverData & data) const noexcept
 {
   for (int k = first; k < last; ++k)
   {
     const std::vector<Below> & below = below_[idx(k)];
     const double pivot = data.factor(k, k);
+    const double usual = std::max(data.diagonal(k), data.nominal(k));
     bool out = data.inverse_pivot(k) == 0.0;
-    if (!out && !(pivot > kRegular * data.diagonal(k)))
+    if (!out && !(pivot > (strict ? kRegular : kRedundant) * usual))
     {
-      if (!(pivot <= kRedundant * data.diagonal(k)))
+      if (!(pivot <= kRedundant * usual))
       {
         return false;
       }
@@ -1289,24 +1293,14 @@ void TreeSolver::forces(
   }
 }
 
-CD_CLONES bool TreeSolver::solve(
-  const TreeProblem & problem, ConstraintScratch & scratch, TreeSolverData & data,
-  Solution & solution) const noexcept CD_NONBLOCKING
+bool TreeSolver::reduce(
+  const TreeProblem & problem, bool strict, TreeSolverData & data) const noexcept
 {
   const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
-  begin(problem, data);
-  find_copies(problem, data);
-  load_rows(problem, data);
-  int active = 0;
-  int copied = 0;
-  for (const int c : constraint_at_)
-  {
-    active += data.part[idx(c)] >= 0 ? 1 : 0;
-    copied += data.part[idx(c)] >= 0 && data.part[idx(c)] != c ? 1 : 0;
-  }
   for (std::size_t i = tree_.bodies.size(); i-- > 0;)
   {
-    if (!eliminate(elimination_begin_[i + 1], elimination_end_[i + 1], static_cast<int>(i), data))
+    const int body = static_cast<int>(i);
+    if (!eliminate(elimination_begin_[i + 1], elimination_end_[i + 1], body, strict, data))
     {
       return false;
     }
@@ -1317,9 +1311,45 @@ CD_CLONES bool TreeSolver::solve(
       return false;
     }
   }
-  if (
-    !eliminate(elimination_begin_[0], elimination_end_[0], -1, data) ||
-    active - copied - data.dropped_count != problem.nominal_rank)
+  return eliminate(elimination_begin_[0], elimination_end_[0], -1, strict, data);
+}
+
+void TreeSolver::measure(const TreeProblem & problem, TreeSolverData & data) const noexcept
+  CD_NONBLOCKING
+{
+  begin(problem, data);
+  for (int c = 0; c < set_.size(); ++c)
+  {
+    data.part[idx(c)] = c;  // carried even where switched off
+  }
+  load_rows(problem, data);
+  if (reduce(problem, false, data))
+  {
+    data.nominal = data.nominal.cwiseMax(data.diagonal);
+    data.is_measured = true;
+  }
+}
+
+CD_CLONES bool TreeSolver::solve(
+  const TreeProblem & problem, ConstraintScratch & scratch, TreeSolverData & data,
+  Solution & solution) const noexcept CD_NONBLOCKING
+{
+  const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
+  if (!data.is_measured)
+  {
+    return false;
+  }
+  begin(problem, data);
+  find_copies(problem, data);
+  load_rows(problem, data);
+  int active = 0;
+  int copied = 0;
+  for (const int c : constraint_at_)
+  {
+    active += data.part[idx(c)] >= 0 ? 1 : 0;
+    copied += data.part[idx(c)] >= 0 && data.part[idx(c)] != c ? 1 : 0;
+  }
+  if (!reduce(problem, true, data) || active - copied - data.dropped_count != problem.nominal_rank)
   {
     return false;
   }
@@ -1339,7 +1369,7 @@ CD_CLONES bool TreeSolver::solve(
     const Eigen::Index at = static_cast<Eigen::Index>(k);
     const Eigen::Index row = row_at_[k];
     solution.multipliers(row) = data.multipliers(at);
-    worst = std::max(worst, data.diagonal(at) * data.inverse_pivot(at));
+    worst = std::max(worst, std::max(data.diagonal(at), data.nominal(at)) * data.inverse_pivot(at));
     double redundancy = 0.0;
     if (data.dropped_count > 0)
     {
@@ -1362,6 +1392,7 @@ CD_CLONES bool TreeSolver::solve(
   solution.rank = problem.nominal_rank;
   solution.condition = std::sqrt(worst);
   solution.inconsistency = inconsistency;
+  solution.along_tree = true;
   forces(problem, scratch, data, solution);
   return true;
 }

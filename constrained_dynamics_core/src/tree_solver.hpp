@@ -104,10 +104,12 @@ struct TreeSolverData
   Eigen::Matrix<double, Eigen::Dynamic, 6> share;   // (D⁻¹ s)ᵀ, a row a place
   Eigen::MatrixXd factor;                           // L, lower triangle
   Eigen::VectorXd diagonal;                         // of L before elimination
-  Eigen::VectorXd inverse_pivot;                    // 0 for rows that are out
-  Eigen::VectorXd left;                             // b − d
-  Eigen::VectorXd multipliers;                      // in the order of elimination
-  Eigen::VectorXd joint_force;                      // τ of all speeds
+  Eigen::VectorXd nominal;                          // largest diagonal that measure saw
+  bool is_measured = false;
+  Eigen::VectorXd inverse_pivot;  // 0 for rows that are out
+  Eigen::VectorXd left;           // b − d
+  Eigen::VectorXd multipliers;    // in the order of elimination
+  Eigen::VectorXd joint_force;    // τ of all speeds
   Eigen::VectorXd acceleration;
   Eigen::VectorXd constraint_force;
   Eigen::VectorXd missed;
@@ -152,6 +154,10 @@ public:
   [[nodiscard]] Status evaluate(
     const SystemData & system_data, ConstraintScratch & scratch, Rows & rows,
     TreeSolverData & data) const noexcept CD_NONBLOCKING;
+
+  /// Notes what the rows weigh in the metric of Q⁻¹, switched on or not, at a state where they are
+  /// regular; `solve` declines before this was called. Real-time safe: yes.
+  void measure(const TreeProblem & problem, TreeSolverData & data) const noexcept CD_NONBLOCKING;
 
   /// Accelerations and forces. False, with `solution` untouched, where the rows or the inertia are
   /// not clearly regular or contradict each other: then another form must judge.
@@ -206,7 +212,8 @@ private:
   bool reduce_joint(
     std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
     TreeSolverData & data) const noexcept;
-  bool eliminate(int first, int last, int body, TreeSolverData & data) const noexcept;
+  bool reduce(const TreeProblem & problem, bool strict, TreeSolverData & data) const noexcept;
+  bool eliminate(int first, int last, int body, bool strict, TreeSolverData & data) const noexcept;
   void substitute(int first, int last, int body, TreeSolverData & data) const noexcept;
   void move(const TreeData & tree_data, TreeSolverData & data) const noexcept;
   bool split(TreeSolverData & data) const noexcept;

@@ -271,7 +271,7 @@ TEST(Cli, when_options_are_set_expect_them_used)
                  .out);
   EXPECT_EQ(report["steps"].as<long>(), 10);
   EXPECT_EQ(report["integrator"].as<std::string>(), "kutta_merson");
-  EXPECT_EQ(report["formulation"].as<std::string>(), "kane_nonminimal");
+  EXPECT_EQ(report["formulation"].as<std::string>(), "auto");
   EXPECT_NEAR(report["observe"]["tension"]["max"].as<double>(), 9.81, 1e-12);
 }
 

@@ -127,7 +127,7 @@ TEST(Formulations, when_asked_by_name_expect_that_one)
   {
     EXPECT_EQ(make_formulation(id)->name(), id);
   }
-  EXPECT_STREQ(make_formulation("auto")->name(), "kane_nonminimal");
+  EXPECT_STREQ(make_formulation("auto")->name(), "auto");
   for (const std::string & id : ids())
   {
     const Scenario scenario =

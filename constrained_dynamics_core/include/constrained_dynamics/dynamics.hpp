@@ -57,10 +57,12 @@ struct Solution
   int rank = 0;
   double condition = 1.0;
   double inconsistency = 0.0;
+  bool along_tree = false;  ///< found along the tree of bodies, without Q and A; see Automatic
 };
 
 class Dynamics;
 class TreeSolver;
+struct TreeProblem;
 struct TreeSolverData;
 
 /// Every byte that changes: scratch, rows, solution, active flags. Made once, one a thread.
@@ -206,8 +208,8 @@ public:
     const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING;
 
   /// One cycle: terms, rows, accelerations, forces (E1 to E8) into workspace.solution(), which is
-  /// untouched unless has_output(status). By Automatic for a RigidBodySystem neither
-  /// workspace.rows().jacobian nor the terms Q, P, G are filled: call update_rows and solve_rows
+  /// untouched unless has_output(status). Where Solution::along_tree is true neither
+  /// workspace.rows().jacobian nor the terms Q, P, G were filled: call update_rows and solve_rows
   /// where they are wanted.
   /// @param inputs τ (l). Real-time safe: yes.
   [[nodiscard]] Status solve(
@@ -246,6 +248,9 @@ private:
     Workspace & workspace) const noexcept CD_NONBLOCKING;
   bool solve_tree(const ConstVectorRef & inputs, Workspace & workspace, Status & status)
     const noexcept CD_NONBLOCKING;
+  TreeProblem tree_problem(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
+    CD_NONBLOCKING;
+  void measure_tree(Workspace & workspace) const;
   void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
   void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;
   bool in_subset(int row, Workspace::Subset subset) const noexcept CD_NONBLOCKING;

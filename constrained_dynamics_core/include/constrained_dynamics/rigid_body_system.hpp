@@ -115,6 +115,14 @@ struct ExternalWrench
   Eigen::Vector3d torque = Eigen::Vector3d::Zero();  ///< initial value [N m]
 };
 
+/// Largest scene that is accepted. Descriptions are untrusted: the defaults exhaust neither memory
+/// nor the stack. Raise them for models of one's own.
+struct SizeLimits
+{
+  int links = 500;  ///< of a document, and of the scene
+  int depth = 200;  ///< links from the root to a tip
+};
+
 /// Everything that a RigidBodySystem is made of. Joint names are those with prefix.
 struct SceneDescription
 {
@@ -134,6 +142,7 @@ struct SceneDescription
   /// joints of one degree of freedom that do not mimic another.
   std::optional<std::vector<std::string>> actuated;
   std::vector<ExternalWrench> external_wrenches;
+  SizeLimits size_limits;
 };
 
 /// Reads a robot description; the format follows from the root element.
@@ -189,7 +198,7 @@ public:
 
   /// Builds and checks the scene.
   /// @throw std::invalid_argument naming robot, link or joint, the value and what is allowed: for
-  /// documents that are malformed, have more than 500 links, a depth above 200 or more than 10 MB,
+  /// documents that are malformed, exceed SceneDescription::size_limits or have more than 10 MB,
   /// and for models that are not physical (see src/robot_xml.hpp and src/robot_tree.hpp).
   explicit RigidBodySystem(const SceneDescription & scene);
   ~RigidBodySystem() override;
