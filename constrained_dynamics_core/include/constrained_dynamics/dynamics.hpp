@@ -86,6 +86,12 @@ public:
   /// Dynamics::analyse. Real-time safe: yes.
   void set_active(int constraint, bool active) noexcept CD_NONBLOCKING;
 
+  /// Multipliers (m) that rows of inactive constraints exert all the same: friction of sliding
+  /// contacts, forces of compliant ones. 0 unless set; rows of active constraints ignore theirs.
+  /// The next solve applies them and reports them among its own.
+  Eigen::VectorXd & given_multipliers() noexcept CD_NONBLOCKING { return given_multipliers_; }
+  const Eigen::VectorXd & given_multipliers() const { return given_multipliers_; }
+
   /// Scratch of the formulation, for reports.
   const FormulationData & formulation_data() const { return *formulation_data_; }
 
@@ -109,6 +115,7 @@ private:
   Rows rows_;
   Solution solution_;
   std::vector<bool> active_;
+  Eigen::VectorXd given_multipliers_;
   std::array<int, kSubsetCount> nominal_rank_{};
 
   // The active rows, compact.
@@ -187,6 +194,11 @@ public:
   [[nodiscard]] Status solve_rows(
     const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Solves once more at the state of the last solve_rows, after a change of the inputs, the active
+  /// constraints or the given multipliers. Statuses as there. Real-time safe: yes.
+  [[nodiscard]] Status solve_again(
+    const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING;
+
   /// One cycle: terms, rows, accelerations, forces (E1 to E8) into workspace.solution(), which is
   /// untouched unless has_output(status).
   /// @param inputs τ (l). Real-time safe: yes.
@@ -221,6 +233,7 @@ private:
     Workspace::Subset subset, RankOptions rank, FormulationData & data,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
   void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
+  void add_given(VectorRef force, const Workspace & workspace) const noexcept CD_NONBLOCKING;
   void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;
   bool in_subset(int row, Workspace::Subset subset) const noexcept CD_NONBLOCKING;
   double residual(
