@@ -82,6 +82,7 @@ int main(int argc, char ** argv)
   run_command->add_option("--until", run_overrides.until, "End of the run [s]");
   run_command->add_option("--step", run_overrides.step, "Step of the integrator [s]");
   run_command->add_option("--csv", run.csv, "Write all outputs as CSV")->type_name("FILE");
+  run_command->add_option("--events", run.events, "Write all events as CSV")->type_name("FILE");
   run_command->add_option("--json", run.json, "Write the report as JSON; - is the standard output")
     ->type_name("FILE");
   run_command->add_flag("--quiet", run.quiet, "No table, no progress, no warnings");

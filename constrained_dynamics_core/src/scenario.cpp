@@ -15,6 +15,7 @@
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/stabilisation.hpp"
+#include "scenario_contacts.hpp"
 #include "scenario_reader.hpp"
 #include "scenario_signals.hpp"
 #include "scenario_system.hpp"
@@ -31,6 +32,8 @@ struct Scenario::Impl
   std::vector<std::shared_ptr<const Constraint>> constraints;
   std::vector<bool> active;
   std::shared_ptr<const Dynamics> dynamics;
+  std::shared_ptr<const ContactSet> contacts;
+  std::vector<ScheduledChange> changes;
   State initial;
   RunSettings run;
   std::vector<std::string> warnings;
@@ -743,6 +746,16 @@ public:
     if (system.robot != nullptr)
     {
       out.warnings = system.robot->warnings();
+      if (root.at("system").boolean_or("model_friction", true))
+      {
+        // The scenario applies it.
+        out.warnings.erase(
+          std::remove_if(
+            out.warnings.begin(), out.warnings.end(),
+            [](const std::string & warning)
+            { return warning.find("states a dry friction") != std::string::npos; }),
+          out.warnings.end());
+      }
     }
     build_rows(root, system, dynamics_options, solver, out);
     build_signals(root, system, out);
@@ -753,26 +766,74 @@ public:
       workspace.set_active(static_cast<int>(i), out.active[i]);
     }
     out.initial = InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
+    if (options.assemble)
+    {
+      check_contacts(initial, workspace, out);
+    }
   }
 
 private:
+  /// Refuses a state that is inside a rigid obstacle.
+  template <class Impl>
+  static void check_contacts(
+    const ScenarioReader & initial, Workspace & workspace, const Impl & out)
+  {
+    const double allowed = initial.positive_or("tolerance", 1e-9);
+    const State & state = out.initial;
+    if (
+      out.contacts->contacts().empty() ||
+      out.dynamics->update_rows(state.time, state.q, state.u, workspace) != Status::kOk)
+    {
+      return;
+    }
+    const ConstraintSet & set = out.dynamics->constraints();
+    for (std::size_t i = 0; i < out.contacts->contacts().size(); ++i)
+    {
+      const Contact & contact = out.contacts->contacts()[i];
+      const double depth =
+        contact.side * workspace.rows().position(set.row_offset(contact.constraint)) -
+        contact.tolerance;
+      if (
+        depth > allowed && !out.contacts->is_compliant(static_cast<int>(i)) &&
+        contact.stiffness == 0.0)
+      {
+        initial.fail_here(
+          "the initial coordinates are " + format(depth) + " inside contact '" +
+          set[contact.constraint].name() + "'; allowed: at most " + format(allowed));
+      }
+    }
+  }
+
   template <class Impl>
   static void build_rows(
     const ScenarioReader & root, const ScenarioSystem & system, const DynamicsOptions & options,
     const std::shared_ptr<const Formulation> & formulation, Impl & out)
   {
+    ScenarioContacts contacts;
     if (const auto constraints = root.find("constraints"))
     {
-      out.constraints = build_constraints(*constraints, *system.system, out.active);
+      out.constraints = build_constraints(*constraints, *system.system, out.active, contacts);
     }
     try
     {
       if (system.robot != nullptr)
       {
+        add_joint_frictions(
+          root.at("system"), *system.robot, out.constraints, out.active, contacts);
         add_mimics(*system.robot, out.constraints, out.active, out.warnings);
       }
       out.dynamics = std::make_shared<const Dynamics>(
         ConstraintSet(system.system, out.constraints), options, formulation);
+      out.contacts = std::make_shared<const ContactSet>(
+        out.dynamics->constraints(), contacts.contacts, contacts.frictions);
+      if (const auto events = root.find("events"))
+      {
+        out.changes = read_events(*events, out.dynamics->constraints(), *out.contacts);
+      }
+    }
+    catch (const ScenarioError &)
+    {
+      throw;
     }
     catch (const std::exception & error)
     {
@@ -893,6 +954,8 @@ const std::vector<std::pair<std::string, double>> & Scenario::parameters() const
 }
 const std::shared_ptr<const Dynamics> & Scenario::dynamics() const { return impl_->dynamics; }
 const System & Scenario::system() const { return impl_->dynamics->system(); }
+const std::shared_ptr<const ContactSet> & Scenario::contacts() const { return impl_->contacts; }
+const std::vector<ScheduledChange> & Scenario::scheduled_changes() const { return impl_->changes; }
 const State & Scenario::initial() const { return impl_->initial; }
 const RunSettings & Scenario::run() const { return impl_->run; }
 const std::vector<std::string> & Scenario::warnings() const { return impl_->warnings; }
@@ -936,9 +999,10 @@ std::shared_ptr<InputLaw> Scenario::make_input_law() const
 
 std::unique_ptr<Simulation> Scenario::make_simulation() const
 {
-  auto simulation =
-    std::make_unique<Simulation>(impl_->dynamics, impl_->run.integration, make_input_law());
+  auto simulation = std::make_unique<Simulation>(
+    impl_->dynamics, impl_->run.integration, make_input_law(), impl_->contacts);
   switch_constraints(simulation->workspace());
+  simulation->schedule(impl_->changes);
   simulation->start(impl_->initial);
   return simulation;
 }
