@@ -646,7 +646,9 @@ int run(const RunArguments & arguments)
 
   const cd::Status final_status = simulation.evaluate();
   const RunReport report{scenario, simulation, rank, result, statistics, wall_time};
-  if (!arguments.quiet && arguments.json != "-" && arguments.csv != "-" && arguments.events != "-")
+  if (
+    !arguments.quiet && statistics.outputs > 0 && arguments.json != "-" && arguments.csv != "-" &&
+    arguments.events != "-")
   {
     write_out(describe(report));
   }

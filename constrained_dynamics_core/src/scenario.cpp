@@ -56,35 +56,6 @@ std::string format(double value)
 // ---- stabilisation, options, run
 // -----------------------------------------------------------------
 
-Gain read_gain(const ScenarioReader & reader)
-{
-  if (!reader.node().is_list())
-  {
-    return Gain(reader.number());
-  }
-  const std::vector<ScenarioReader> rows = reader.items();
-  const auto size = static_cast<Eigen::Index>(rows.size());
-  Eigen::MatrixXd matrix(size, size);
-  for (Eigen::Index i = 0; i < size; ++i)
-  {
-    const ScenarioReader & row = rows[static_cast<std::size_t>(i)];
-    if (!row.node().is_list() || row.node().children.size() != rows.size())
-    {
-      row.fail("allowed: a list of " + std::to_string(rows.size()) + " numbers, a square matrix");
-    }
-    const std::vector<ScenarioReader> numbers = row.items();
-    for (Eigen::Index j = 0; j < size; ++j)
-    {
-      matrix(i, j) = numbers[static_cast<std::size_t>(j)].number();
-    }
-  }
-  if (size == 0)
-  {
-    reader.fail("allowed: a number or a square matrix");
-  }
-  return Gain(matrix);
-}
-
 Stabilisation read_stabilisation(const ScenarioReader & reader, double step)
 {
   const std::vector<std::string> gains = {"velocity_gain", "position_gain", "nonholonomic_gain"};

@@ -257,7 +257,7 @@ ConstraintPointer build_one(const ScenarioReader & reader, const System & system
     type.fail("unknown type" + suggest(type.name(), types));
   }
   const Recipe & recipe = recipes()[static_cast<std::size_t>(found - types.begin())];
-  std::vector<std::string> keys = {"name", "type", "active", "unilateral", "friction"};
+  std::vector<std::string> keys = {"name", "type", "active", "unilateral", "friction", "law"};
   keys.insert(keys.end(), recipe.keys.begin(), recipe.keys.end());
   reader.allow_keys(keys);
   return recipe.make({reader, system, reader.at("name").name()});
@@ -304,6 +304,12 @@ public:
         add_contact(
           item, *unilateral, constraint,
           side && side->choice({"below", "above"}) == "above" ? -1.0 : 1.0);
+        return;
+      }
+      if (const auto law = item.find("law"))
+      {
+        constraint = std::make_shared<const CompliantRow>(constraint, read_law(*law));
+        push(item, constraint, item.boolean_or("active", true));
         return;
       }
       if (const auto friction = item.find("friction"))

@@ -10,21 +10,27 @@ namespace constrained_dynamics
 namespace
 {
 
-/// A number of 0 or below.
-double nonpositive_or(const ScenarioReader & reader, const std::string & key, double fallback)
+/// A number of 0 or below, or a matrix; 0 where there is none.
+Gain read_gain_or(const ScenarioReader & reader, const std::string & key)
 {
-  const double value = reader.number_or(key, fallback);
-  if (!(value <= 0.0))
+  if (!reader.has(key))
   {
-    reader.at(key).fail("allowed: a number, 0 or below");
+    return Gain(0.0);
   }
-  return value;
+  const Gain gain = read_gain(reader.at(key));
+  if (!(gain.scalar() <= 0.0))
+  {
+    reader.at(key).fail("allowed: a number, 0 or below, or a matrix");
+  }
+  return gain;
 }
 
 double nonnegative_or(const ScenarioReader & reader, const std::string & key, double fallback)
 {
   return reader.has(key) ? reader.at(key).nonnegative() : fallback;
 }
+
+}  // namespace
 
 RowLaw read_law(const ScenarioReader & reader)
 {
@@ -34,8 +40,8 @@ RowLaw read_law(const ScenarioReader & reader)
   RowLaw law;
   if (kind == "linear")
   {
-    law.velocity_gain = nonpositive_or(reader, "velocity_gain", 0.0);
-    law.position_gain = nonpositive_or(reader, "position_gain", 0.0);
+    law.velocity_gain = read_gain_or(reader, "velocity_gain");
+    law.position_gain = read_gain_or(reader, "position_gain");
     return law;
   }
   const double mass = reader.positive_or("mass", 1.0);
@@ -54,7 +60,34 @@ RowLaw read_law(const ScenarioReader & reader)
   return law;
 }
 
-}  // namespace
+Gain read_gain(const ScenarioReader & reader)
+{
+  if (!reader.node().is_list())
+  {
+    return Gain(reader.number());
+  }
+  const std::vector<ScenarioReader> rows = reader.items();
+  const auto size = static_cast<Eigen::Index>(rows.size());
+  Eigen::MatrixXd matrix(size, size);
+  for (Eigen::Index i = 0; i < size; ++i)
+  {
+    const ScenarioReader & row = rows[static_cast<std::size_t>(i)];
+    if (!row.node().is_list() || row.node().children.size() != rows.size())
+    {
+      row.fail("allowed: a list of " + std::to_string(rows.size()) + " numbers, a square matrix");
+    }
+    const std::vector<ScenarioReader> numbers = row.items();
+    for (Eigen::Index j = 0; j < size; ++j)
+    {
+      matrix(i, j) = numbers[static_cast<std::size_t>(j)].number();
+    }
+  }
+  if (size == 0)
+  {
+    reader.fail("allowed: a number or a square matrix");
+  }
+  return Gain(matrix);
+}
 
 const std::vector<std::string> & contact_keys()
 {

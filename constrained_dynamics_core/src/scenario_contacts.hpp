@@ -17,6 +17,12 @@ const std::vector<std::string> & contact_keys();
 /// Reads them. @param law where the contact has a law of its row, it is put here.
 Contact read_contact(const ScenarioReader & reader, std::optional<RowLaw> & law);
 
+/// Reads a law of rows: `kind` and its numbers.
+RowLaw read_law(const ScenarioReader & reader);
+
+/// A number or a square matrix.
+Gain read_gain(const ScenarioReader & reader);
+
 /// Reads a dry friction: `coefficient` (of a contact) or `bound`, `static`, `viscous`,
 /// `creep_speed`, `dahl_stiffness`.
 /// @param extra_keys further keys that are allowed.

@@ -17,11 +17,15 @@ const Constraint & checked_row(const std::shared_ptr<const Constraint> & row)
   {
     throw std::invalid_argument("a compliant row needs a constraint; it got none");
   }
-  if (row->row_count() != 1 || row->rows()[0].level == RowLevel::kAcceleration)
+  for (const RowDescription & description : row->rows())
   {
-    throw std::invalid_argument(
-      "constraint '" + row->name() + "' has " + std::to_string(row->row_count()) +
-      " rows; a law of contact needs one row of position or velocity level");
+    if (description.level == RowLevel::kAcceleration || description.level != row->rows()[0].level)
+    {
+      throw std::invalid_argument(
+        "constraint '" + row->name() + "': row '" + description.label + "' is on level " +
+        to_string(description.level) +
+        "; allowed with a law: rows that are all on position or all on velocity level");
+    }
   }
   return *row;
 }
@@ -38,19 +42,59 @@ RowLaw checked_law(const Constraint & row, const RowLaw & law, double side)
       throw std::invalid_argument(message.str());
     }
   };
-  check("velocity_gain", law.velocity_gain, law.velocity_gain <= 0.0, "0 or below");
-  check("position_gain", law.position_gain, law.position_gain <= 0.0, "0 or below");
+  const auto check_gain = [&](const char * name, const Gain & gain)
+  {
+    check(name, gain.scalar(), gain.scalar() <= 0.0, "0 or below");
+    if (
+      gain.is_matrix() && (gain.matrix().rows() != row.row_count() ||
+                           gain.matrix().cols() != row.row_count() || !gain.matrix().allFinite()))
+    {
+      std::ostringstream message;
+      message << "constraint '" << row.name() << "': " << name << " is a " << gain.matrix().rows()
+              << " × " << gain.matrix().cols()
+              << " matrix; allowed: a number or a finite matrix of size " << row.row_count();
+      throw std::invalid_argument(message.str());
+    }
+  };
+  check_gain("velocity_gain", law.velocity_gain);
+  check_gain("position_gain", law.position_gain);
   check("stiffness", law.stiffness, law.stiffness >= 0.0, "0 or above");
   check("damping", law.damping, law.damping >= 0.0, "0 or above");
   check("exponent", law.exponent, law.exponent > 0.0, "above 0");
   check("side", side, side == 1.0 || side == -1.0, "1 and -1");
+  if (law.kind == RowLaw::Kind::kHuntCrossley && row.rows()[0].level != RowLevel::kPosition)
+  {
+    throw std::invalid_argument(
+      "constraint '" + row.name() +
+      "' has velocity rows; allowed with Hunt-Crossley: position rows");
+  }
   return law;
+}
+
+/// out += Γ values, row by row.
+void add_gain(const Gain & gain, const VectorRef & values, VectorRef out) noexcept
+{
+  for (Eigen::Index i = 0; i < values.size(); ++i)
+  {
+    if (!gain.is_matrix())
+    {
+      out(i) += gain.scalar() * values(i);
+      continue;
+    }
+    for (Eigen::Index j = 0; j < values.size(); ++j)
+    {
+      out(i) += gain.matrix()(i, j) * values(j);
+    }
+  }
 }
 
 std::vector<RowDescription> describe(const Constraint & row)
 {
   std::vector<RowDescription> rows = row.rows();
-  rows[0].level = RowLevel::kAcceleration;
+  for (RowDescription & description : rows)
+  {
+    description.level = RowLevel::kAcceleration;
+  }
   return rows;
 }
 
@@ -76,20 +120,21 @@ Status CompliantRow::do_evaluate(
   {
     return status;
   }
-  if (is_velocity_)
+  if (is_velocity_ || law_.kind == RowLaw::Kind::kLinear)
   {
-    rows.bias(0) += law_.velocity_gain * rows.velocity(0);
+    // side · (Δ1 side φ̇ + Δ2 side φ): the law is the same on both sides
+    add_gain(law_.velocity_gain, rows.velocity, rows.bias);
+    add_gain(law_.position_gain, rows.position, rows.bias);
     return Status::kOk;
   }
-  const double x = side_ * rows.position(0);
-  const double x_dot = side_ * rows.velocity(0);
-  if (law_.kind == RowLaw::Kind::kLinear)
+  for (int i = 0; i < row_count(); ++i)
   {
-    rows.bias(0) += side_ * (law_.velocity_gain * x_dot + law_.position_gain * x);
-  }
-  else if (x > 0.0)
-  {
-    rows.bias(0) -= side_ * (law_.damping * x_dot + law_.stiffness) * std::pow(x, law_.exponent);
+    const double x = side_ * rows.position(i);
+    if (x > 0.0)
+    {
+      rows.bias(i) -= side_ * (law_.damping * side_ * rows.velocity(i) + law_.stiffness) *
+                      std::pow(x, law_.exponent);
+    }
   }
   return Status::kOk;
 }

@@ -40,7 +40,8 @@ void check(const ConstraintSet & set, const Contact & contact)
 {
   const Constraint & row = set[checked_constraint(set, "a contact", contact.constraint)];
   const std::string owner = "contact '" + row.name() + "'";
-  const bool is_compliant = dynamic_cast<const CompliantRow *>(&row) != nullptr;
+  const auto * compliant = dynamic_cast<const CompliantRow *>(&row);
+  const bool is_compliant = compliant != nullptr && compliant->is_on_position();
   if (row.row_count() != 1 || (!is_compliant && row.rows()[0].level != RowLevel::kPosition))
   {
     throw std::invalid_argument(

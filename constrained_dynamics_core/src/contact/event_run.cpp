@@ -130,7 +130,12 @@ Status Simulation::switch_constraint(int constraint, bool active) noexcept CD_NO
   }
   Host host(*this);
   Status status = Status::kOk;
-  if (active)
+  bool has_velocity = false;  // rows on acceleration level come into force without a jump
+  for (const RowDescription & row : dynamics_->constraints()[constraint].rows())
+  {
+    has_velocity = has_velocity || row.level != RowLevel::kAcceleration;
+  }
+  if (active && has_velocity)
   {
     status =
       contacts_->jump(state_.time, state_.q, state_.u, no_impulse_, constraint, workspace_, host);
@@ -143,7 +148,7 @@ Status Simulation::switch_constraint(int constraint, bool active) noexcept CD_NO
   {
     ContactEvent event;
     event.time = state_.time;
-    event.kind = ContactEventKind::kSwitchOff;
+    event.kind = active ? ContactEventKind::kSwitchOn : ContactEventKind::kSwitchOff;
     event.constraint = constraint;
     record(event);
   }

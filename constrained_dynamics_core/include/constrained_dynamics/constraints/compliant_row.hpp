@@ -5,6 +5,7 @@
 
 #include "constrained_dynamics/constraint.hpp"
 #include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/stabilisation.hpp"
 
 namespace constrained_dynamics
 {
@@ -21,29 +22,31 @@ struct RowLaw
     kHuntCrossley,
   };
   Kind kind = Kind::kLinear;
-  double velocity_gain = 0.0;  ///< Δ1 ≤ 0 [1/s]
-  double position_gain = 0.0;  ///< Δ2 ≤ 0 [1/s²]
-  double stiffness = 0.0;      ///< k ≥ 0
-  double damping = 0.0;        ///< c ≥ 0
-  double exponent = 1.5;       ///< n > 0
+  Gain velocity_gain;      ///< Δ1 [1/s], of velocity rows Δ: a number ≤ 0 or a matrix
+  Gain position_gain;      ///< Δ2 [1/s²]
+  double stiffness = 0.0;  ///< k ≥ 0
+  double damping = 0.0;    ///< c ≥ 0
+  double exponent = 1.5;   ///< n > 0
 };
 
-/// The one row of another constraint with a law of its own motion, for contacts with continuous
-/// velocities (thesis 5.4 to 5.7). Type id "compliant_row".
+/// The rows of another constraint with a law of their own motion, for contacts and constraints that
+/// come into force with continuous velocities (thesis 5.4 to 5.7). Type id "compliant_row".
 ///
-/// A position row x = side · φ gets b ← b + side · law(x, ẋ); a velocity row ψ gets b ← b + Δ1 ψ
-/// (thesis 329). The row is on acceleration level, so that no projection moves it; φ and φ̇ are
-/// filled all the same.
+/// Position rows x = side · φ get b ← b + side · law(x, ẋ); velocity rows ψ get b ← b + Δ1 ψ
+/// (thesis 329). The rows are on acceleration level, so that no projection moves them; φ and φ̇ are
+/// filled all the same. A contact needs one position row.
 class CONSTRAINED_DYNAMICS_EXPORT CompliantRow : public Constraint
 {
 public:
   /// @param side +1: penetration is φ > 0; −1: φ < 0.
-  /// @throw std::invalid_argument for no row or more than one, gains that are positive or not
-  /// finite.
+  ///  /// @throw std::invalid_argument for rows of mixed or acceleration level, Hunt-Crossley on
+  ///  other rows
+  /// than position rows, numbers that are positive or not finite, matrices of the wrong size.
   CompliantRow(std::shared_ptr<const Constraint> row, const RowLaw & law, double side = 1.0);
 
   const Constraint & row() const { return *row_; }
   const RowLaw & law() const { return law_; }
+  bool is_on_position() const { return !is_velocity_; }
   double side() const { return side_; }
 
 protected:
