@@ -65,8 +65,8 @@ private:
   bool factor_active() noexcept;
   void remove_active(int position) noexcept;
   void update_motion() noexcept;
-  Status sweep(const ConeContact & contact, double & change) noexcept;
-  void sweep_tangents(const ConeContact & contact, double limit, double & change) noexcept;
+  Status sweep(const ConeContact & contact, double relaxation, double & change) noexcept;
+  void sweep_tangents(const ConeContact & contact, double limit) noexcept;
   double motion_now(int row) const noexcept;
 
   Eigen::MatrixXd cholesky_;  // L of Q

@@ -22,6 +22,8 @@ constexpr double kStays = 1e-10;
 constexpr double kChatterTime = 1e-10;
 // … and after this many of them there is no restitution any more.
 constexpr int kChatterImpacts = 8;
+// Redundancy of a row (see Solution) from which on others share its load.
+constexpr double kRedundant = 1e-6;
 // Two-dimensional slip that turns by more than a right angle in a step has not ended.
 constexpr double kEndOfSlip = 1e3;
 
@@ -38,7 +40,7 @@ ContactRuntime::ContactRuntime(
   fired_(normal_.size() + friction_.size(), 0),
   touching_(normal_.size(), 0),
   candidate_(normal_.size(), 0),
-  held_(friction_.size(), 0),
+  gives_way_(friction_.size(), 0),
   law_force_(normal_.size(), 0.0),
   impacts_in_a_row_(normal_.size(), 0),
   last_impact_(normal_.size(), -1e300),
@@ -56,8 +58,6 @@ ContactRuntime::ContactRuntime(
   base_normals_.setZero(k);
   unknown_normals_.setZero(k);
   sliding_matrix_.setZero(k, k);
-  minor_.setZero(k, k);
-  minor_rhs_.setZero(k);
   row_buffer_.setZero(n);
   force_.setZero(n);
   zero_speeds_.setZero(n);
@@ -263,9 +263,14 @@ Status ContactRuntime::solve_sliding(const ConstVectorRef & inputs, Workspace & 
   { return set_->frictions()[static_cast<std::size_t>(friction_at(i))].contact; };
   const auto coefficient = [&](Eigen::Index i)
   { return set_->frictions()[static_cast<std::size_t>(friction_at(i))].kinetic; };
+  // Where contacts carry each other's load the split is a convention, and says nothing about
+  // whether the motion is unique.
+  bool is_redundant = false;
   for (Eigen::Index i = 0; i < count; ++i)
   {
     base_normals_(i) = normal_force(contact_at(i), workspace);
+    is_redundant =
+      is_redundant || workspace.solution().redundancy(row_of_contact(contact_at(i))) > kRedundant;
   }
   for (Eigen::Index j = 0; j < count; ++j)
   {
@@ -282,60 +287,22 @@ Status ContactRuntime::solve_sliding(const ConstVectorRef & inputs, Workspace & 
       sliding_matrix_(i, j) = (i == j ? 1.0 : 0.0) - change;
     }
     add_given(friction_at(j), 0.0, workspace);
-    if (!(sliding_matrix_(j, j) > 1e-12))
-    {
-      return Status::kNoUniqueSolution;  // Painlevé: friction presses the bodies together
-    }
   }
-  if (!has_unique_forces(static_cast<int>(count)))
+  unknown_normals_.head(count) = base_normals_.head(count);
+  // The determinant is 1 without friction; where it has changed its sign on the way to this
+  // friction there is none or more than one motion (Painlevé: friction presses the bodies
+  // together).
+  const double determinant =
+    solve_in_place(sliding_matrix_.topLeftCorner(count, count), unknown_normals_.head(count));
+  if (is_redundant ? determinant == 0.0 : !(determinant > 1e-12))
   {
     return Status::kNoUniqueSolution;
   }
-  unknown_normals_.head(count) = base_normals_.head(count);
-  minor_.topLeftCorner(count, count) = sliding_matrix_.topLeftCorner(count, count);
-  static_cast<void>(
-    solve_in_place(minor_.topLeftCorner(count, count), unknown_normals_.head(count)));
   for (Eigen::Index i = 0; i < count; ++i)
   {
     add_given(friction_at(i), coefficient(i) * unknown_normals_(i), workspace);
   }
   return dynamics_->solve_again(inputs, workspace);
-}
-
-/// Whether all principal minors are positive (a P-matrix): then forces exist and are unique for
-/// every load. Beyond a few contacts only the whole determinant is looked at.
-bool ContactRuntime::has_unique_forces(int count) noexcept
-{
-  constexpr int kAllMinors = 4;
-  const int first = count <= kAllMinors ? 1 : (1 << kAllMinors);
-  const int last = count <= kAllMinors ? (1 << count) : first + 1;
-  for (int subset = first; subset < last; ++subset)
-  {
-    Eigen::Index size = 0;
-    int members[kAllMinors] = {};
-    for (int i = 0; i < count && count <= kAllMinors; ++i)
-    {
-      if ((subset & (1 << i)) != 0)
-      {
-        members[size++] = i;
-      }
-    }
-    size = count <= kAllMinors ? size : count;
-    for (Eigen::Index i = 0; i < size; ++i)
-    {
-      for (Eigen::Index j = 0; j < size; ++j)
-      {
-        minor_(i, j) =
-          count <= kAllMinors ? sliding_matrix_(members[i], members[j]) : sliding_matrix_(i, j);
-      }
-    }
-    minor_rhs_.head(size).setZero();
-    if (!(solve_in_place(minor_.topLeftCorner(size, size), minor_rhs_.head(size)) > 0.0))
-    {
-      return false;
-    }
-  }
-  return true;
 }
 
 // ---- events
@@ -494,13 +461,21 @@ Status ContactRuntime::strike(
   ContactHost & host) noexcept
 {
   begin_impact(workspace);
+  // Fixed steps cannot see bounces that last no longer than a few of them.
+  unseen_ = 0.0;
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (touching_[i] != 0)
+    {
+      unseen_ =
+        std::max(unseen_, 4.0 * step_ * std::abs(gap_acceleration(static_cast<int>(i), workspace)));
+    }
+  }
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
     const Contact & contact = set_->contacts()[i];
     const double approach = -gap_rate(static_cast<int>(i), workspace);
-    // Fixed steps cannot see bounces that last no longer than a few of them.
-    const double unseen = 2.0 * step_ * std::abs(gap_acceleration(static_cast<int>(i), workspace));
-    if (touching_[i] == 0 || !(approach > std::max(contact.rest_speed, unseen)))
+    if (touching_[i] == 0 || !(approach > std::max(contact.rest_speed, unseen_)))
     {
       continue;
     }
@@ -585,7 +560,8 @@ void ContactRuntime::choose_normals(const Workspace & workspace) noexcept
       continue;
     }
     const double scale = 1.0 + std::abs(speeds_before_(row_of_contact(contact)));
-    const bool stays = touching_[i] != 0 && gap_rate(contact, workspace) <= kStays * scale;
+    const bool stays =
+      touching_[i] != 0 && gap_rate(contact, workspace) <= std::max(kStays * scale, unseen_);
     const bool pulls = before == Normal::kClosed && has_fired;
     candidate_[i] = stays && !pulls;
     normal_[i] = candidate_[i] != 0 ? Normal::kClosed : Normal::kOpen;
@@ -595,6 +571,7 @@ void ContactRuntime::choose_normals(const Workspace & workspace) noexcept
 /// First guess: what slips slides on, what does not sticks.
 void ContactRuntime::choose_slips(const Workspace & workspace) noexcept
 {
+  any_gives_way_ = false;
   for (std::size_t i = 0; i < friction_.size(); ++i)
   {
     const int k = static_cast<int>(i);
@@ -602,7 +579,7 @@ void ContactRuntime::choose_slips(const Workspace & workspace) noexcept
     FrictionState & state = friction_[i];
     const bool has_fired = fired_[normal_.size() + i] != 0;
     const int row = row_of_friction(k);
-    held_[i] = 1;
+    gives_way_[i] = 0;
     const bool acts = friction.contact < 0 ||
                       normal_[static_cast<std::size_t>(friction.contact)] == Normal::kClosed ||
                       normal_[static_cast<std::size_t>(friction.contact)] == Normal::kForce;
@@ -634,6 +611,13 @@ void ContactRuntime::choose_slips(const Workspace & workspace) noexcept
     }
     if (state.slip == Slip::kStick && has_fired)
     {
+      if (row_count(k) == 2)
+      {
+        // Which way it gives way in a plane is a matter of all contacts together.
+        gives_way_[i] = 1;
+        any_gives_way_ = true;
+        continue;
+      }
       // It slides away against the force that held it.
       const double held = tangent_force(k, workspace);
       for (int r = 0; r < row_count(k); ++r)
@@ -667,7 +651,6 @@ void ContactRuntime::choose_slips(const Workspace & workspace) noexcept
       continue;
     }
     state.slip = Slip::kStick;
-    held_[i] = 0;
   }
 }
 
@@ -756,7 +739,8 @@ Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & wor
     const FrictionState & state = friction_[static_cast<std::size_t>(friction)];
     const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
     to.sliding = state.slip == Slip::kSlide;
-    to.friction = to.sliding ? law.kinetic : law.static_;
+    const bool moves = to.sliding || gives_way_[static_cast<std::size_t>(friction)] != 0;
+    to.friction = moves ? law.kinetic : law.static_;
     to.tangent_count = to.friction > 0.0 ? row_count(friction) : 0;
     if (to.sliding)
     {
@@ -807,18 +791,48 @@ Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & wor
       cone_owner_[static_cast<std::size_t>(count++)] = -1 - static_cast<int>(i);
     }
   }
-  const Status status = cone_.solve(cone_contacts_.data(), count);
+  Status status = cone_.solve(cone_contacts_.data(), count);
+  // What slides does so with the kinetic coefficient, which also changes its direction.
+  bool changed = false;
+  for (int i = 0; i < count && status != Status::kNoUniqueSolution; ++i)
+  {
+    ConeContact & contact = cone_contacts_[static_cast<std::size_t>(i)];
+    const int owner = cone_owner_[static_cast<std::size_t>(i)];
+    const int friction = owner < 0 ? -1 - owner : set_->friction_of(owner);
+    if (contact.sliding || contact.tangent_count == 0 || !is_at_rim(contact))
+    {
+      continue;
+    }
+    const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
+    const double kinetic = owner < 0 ? contact.friction * law.kinetic / law.static_ : law.kinetic;
+    changed = changed || kinetic != contact.friction;
+    contact.friction = kinetic;
+  }
+  status = changed ? cone_.solve(cone_contacts_.data(), count) : status;
   if (status == Status::kNoUniqueSolution)
   {
     return status;
   }
-  read_cones(count, 0);
+  read_cones(count);
   return Status::kOk;
 }
 
-void ContactRuntime::read_cones(int count, int) noexcept
+/// Whether friction is at its bound.
+bool ContactRuntime::is_at_rim(const ConeContact & contact) const noexcept
 {
-  const auto read_slip = [&](int friction, const ConeContact & from, double bound)
+  double length = 0.0;
+  for (int r = 0; r < contact.tangent_count; ++r)
+  {
+    length = std::hypot(length, cone_.force(contact.tangent[r]));
+  }
+  const double bound =
+    contact.normal >= 0 ? contact.friction * cone_.force(contact.normal) : contact.friction;
+  return length >= bound * (1.0 - 1e-9) && length > 0.0;
+}
+
+void ContactRuntime::read_cones(int count) noexcept
+{
+  const auto read_slip = [&](int friction, const ConeContact & from)
   {
     FrictionState & state = friction_[static_cast<std::size_t>(friction)];
     if (from.sliding || from.tangent_count == 0)
@@ -831,7 +845,7 @@ void ContactRuntime::read_cones(int count, int) noexcept
       length = std::hypot(length, cone_.force(from.tangent[r]));
     }
     state.slip = Slip::kStick;
-    if (length >= bound * (1.0 - 1e-9) && length > 0.0)
+    if (is_at_rim(from))
     {
       state.slip = Slip::kSlide;
       state.armed = false;
@@ -847,7 +861,7 @@ void ContactRuntime::read_cones(int count, int) noexcept
     const int owner = cone_owner_[static_cast<std::size_t>(i)];
     if (owner < 0)
     {
-      read_slip(-1 - owner, from, from.friction);
+      read_slip(-1 - owner, from);
       continue;
     }
     const std::size_t contact = static_cast<std::size_t>(owner);
@@ -859,7 +873,7 @@ void ContactRuntime::read_cones(int count, int) noexcept
       normal_[contact] = Normal::kClosed;
       if (friction >= 0)
       {
-        read_slip(friction, from, from.friction * x);
+        read_slip(friction, from);
       }
       continue;
     }
@@ -931,6 +945,7 @@ Status ContactRuntime::decide(
     return status;
   }
   bool strikes = false;
+  unseen_ = 0.0;
   speeds_before_ = workspace.rows().velocity;
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
@@ -955,12 +970,23 @@ Status ContactRuntime::decide(
   choose_normals(workspace);
   choose_slips(workspace);
   switch_rows(workspace);
+  // What closes or stops slipping now had up to its tolerance of velocity left.
+  const Status projected = dynamics_->project_velocity(time, q, u, workspace);
+  if (projected != Status::kOk && projected != Status::kNotConverged)
+  {
+    return projected;
+  }
+  status = host.update(time, q, u);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
   status = solve(host.input_values(), workspace);
   if (!has_output(status) && status != Status::kNoUniqueSolution)
   {
     return status;
   }
-  if (!has_output(status) || !holds(workspace))
+  if (!has_output(status) || any_gives_way_ || !holds(workspace))
   {
     const Status chosen = choose_by_cones(host, workspace);
     if (chosen != Status::kOk)
@@ -975,17 +1001,6 @@ Status ContactRuntime::decide(
     }
   }
   worst = worse(worst, status);
-  // What sticks or closes now had up to its tolerance of velocity left.
-  const Status projected = dynamics_->project_velocity(time, q, u, workspace);
-  if (projected != Status::kOk && projected != Status::kNotConverged)
-  {
-    return projected;
-  }
-  status = host.update(time, q, u);
-  if (status != Status::kOk)
-  {
-    return status;
-  }
   record_changes(time, workspace, host);
   std::fill(fired_.begin(), fired_.end(), static_cast<char>(0));
   return worst;

@@ -125,7 +125,6 @@ private:
   double dahl_force(int friction, const Workspace & workspace) const noexcept;
   void add_given(int friction, double bound, Workspace & workspace) const noexcept;
   Status solve_sliding(const ConstVectorRef & inputs, Workspace & workspace) noexcept;
-  bool has_unique_forces(int count) noexcept;
 
   void switch_rows(Workspace & workspace) const noexcept;
   void begin_impact(const Workspace & workspace) noexcept;
@@ -136,12 +135,14 @@ private:
   void choose_slips(const Workspace & workspace) noexcept;
   bool holds(const Workspace & workspace) const noexcept;
   Status choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept;
-  void read_cones(int contact_count, int friction_count) noexcept;
+  bool is_at_rim(const ConeContact & contact) const noexcept;
+  void read_cones(int count) noexcept;
   void record_changes(double time, const Workspace & workspace, ContactHost & host) noexcept;
 
   const Dynamics * dynamics_;
   std::shared_ptr<const ContactSet> set_;
   double step_ = 0.0;
+  double unseen_ = 0.0;  // speed of bounces that fixed steps cannot see
   std::vector<Normal> normal_;
   std::vector<Normal> old_normal_;
   std::vector<FrictionState> friction_;
@@ -149,7 +150,8 @@ private:
   std::vector<char> fired_;
   std::vector<char> touching_;
   std::vector<char> candidate_;
-  std::vector<char> held_;  // frictions whose mode is already decided
+  std::vector<char> gives_way_;  // frictions in a plane that cannot hold any longer
+  bool any_gives_way_ = false;
   std::vector<double> law_force_;
   std::vector<int> impacts_in_a_row_;
   std::vector<double> last_impact_;
@@ -158,8 +160,6 @@ private:
   Eigen::VectorXd base_normals_;
   Eigen::VectorXd unknown_normals_;
   Eigen::MatrixXd sliding_matrix_;
-  Eigen::MatrixXd minor_;
-  Eigen::VectorXd minor_rhs_;
 
   ConeProblem cone_;
   std::vector<ConeContact> cone_contacts_;

@@ -338,10 +338,12 @@ private:
       evaluate(time, x_);
       return contacts_.event_function(i, simulation_.workspace_);
     };
+    // Below this a gap may be rounding of 0 [m].
+    constexpr double kTouching = 1e-12;
     const int contacts = static_cast<int>(contacts_.contacts().contacts().size());
     double at_low = before_[static_cast<std::size_t>(i)];
     const double at_high = now_[static_cast<std::size_t>(i)];
-    if (i < contacts && contacts_.is_open(i) && !(at_low > 0.0))
+    if (i < contacts && contacts_.is_open(i) && !(at_low > kTouching))
     {
       // It touches: is it on the way back from a hop that is shorter than the step?
       static_cast<void>(function(low));
@@ -386,7 +388,7 @@ private:
 RunResult Simulation::run_events(double until, double output_interval, const Observer & observer)
 {
   // Events that follow each other without time passing: beyond this nothing will change any more.
-  constexpr int kMostAtOnce = 1000;
+  constexpr int kMostAtOnce = 200;
   may_grow_ = true;
   const auto finish = [&](Status status, bool completed)
   {

@@ -101,7 +101,7 @@ struct ImpactSolver::Impl
   }
   int slip_rows(const ImpactContact & contact) const noexcept
   {
-    return contact.friction_constraint < 0 || !(contact.friction > 0.0)
+    return contact.friction_constraint < 0 || !(contact.friction > 0.0) || without_friction
              ? 0
              : dynamics->constraints()[contact.friction_constraint].row_count();
   }
@@ -139,6 +139,7 @@ struct ImpactSolver::Impl
   double restitution_scale = 1.0;
   bool path_dependent = false;
   bool directions_settled = false;
+  bool without_friction = false;
 
   int active_count = 0;
   Eigen::VectorXi active_rows;
@@ -841,9 +842,8 @@ Status ImpactSolver::Impl::solve_chosen(const ImpactProblem & problem) noexcept
   use_sweeps(problem);
   gather(problem);
   status = solve_modes(problem, problem.impulse, true);
-  return has_output(status) && chosen != Status::kOk && chosen != Status::kInconsistent
-           ? chosen
-           : worse(status, chosen);
+  const Status unmet = chosen == Status::kOk ? Status::kOk : Status::kInconsistent;
+  return has_output(status) ? worse(status, unmet) : status;
 }
 
 bool ImpactSolver::Impl::bounces(const ImpactProblem & problem) const noexcept
@@ -935,6 +935,7 @@ Status ImpactSolver::solve(
     kinetic += 0.5 * data.u(i) * data.mass.row(i).dot(data.u);
   }
   double scale = 1.0;
+  data.without_friction = false;
   for (int k = 0; k < kEnergyIterations; ++k)
   {
     data.set_targets(problem, scale);
@@ -948,14 +949,23 @@ Status ImpactSolver::solve(
       scale = 0.0;  // no way to bounce, say between two walls
       continue;
     }
-    if (!keeps_energy || data.energy_change() <= kRounding * kinetic || scale == 0.0)
+    if (!keeps_energy || data.energy_change() <= kRounding * kinetic)
     {
       break;
+    }
+    if (scale == 0.0)
+    {
+      if (data.without_friction)
+      {
+        break;
+      }
+      data.without_friction = true;  // what the sweeps left of friction gives energy: none then
+      continue;
     }
     const double factor = data.scale_for_energy(problem);
     // Another set of contacts, or friction, may need more than the factor of this one.
     scale *= factor < 1.0 - 1e-9 ? factor * (1.0 - 1e-13) : 0.5;
-    if (k + 2 == kEnergyIterations)
+    if (k + 4 >= kEnergyIterations)
     {
       scale = 0.0;
     }
