@@ -87,6 +87,7 @@ int main(int argc, char ** argv)
   add_formulation(*run_command, run_overrides);
   add_run(*run_command, run_overrides);
   run_command->add_option("--csv", run.csv, "Write all outputs as CSV")->type_name("FILE");
+  run_command->add_option("--events", run.events, "Write all events as CSV")->type_name("FILE");
   run_command->add_option("--json", run.json, "Write the report as JSON; - is the standard output")
     ->type_name("FILE");
   run_command->add_flag("--quiet", run.quiet, "No table, no progress, no warnings");

@@ -25,6 +25,7 @@ struct ScenarioArguments
 struct RunArguments : ScenarioArguments
 {
   std::string csv;
+  std::string events;
   bool quiet = false;
 };
 

@@ -158,6 +158,61 @@ struct RunReport
   double wall_time;
 };
 
+std::string owner_of(const cd::ConstraintSet & set, const cd::ContactEvent & event)
+{
+  return event.constraint >= 0 ? set[event.constraint].name() : std::string("applied");
+}
+
+std::string events_csv(const RunReport & report)
+{
+  const cd::ConstraintSet & set = report.scenario.dynamics()->constraints();
+  std::string text =
+    "time,constraint,kind,impulse,friction_impulse,speed_before,speed_after,energy_change,"
+    "restitution_scale\n";
+  for (const cd::ContactEvent & event : report.simulation.events())
+  {
+    text += format(event.time, 17) + "," + csv_name(owner_of(set, event)) + "," +
+            cd::to_string(event.kind);
+    for (const double value :
+         {event.impulse, event.friction_impulse, event.speed_before, event.speed_after,
+          event.energy_change, event.restitution_scale})
+    {
+      text += "," + format(value, 17);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+/// The events, the first and the last of many.
+std::string describe_events(const RunReport & report)
+{
+  constexpr std::size_t kMost = 40;
+  const std::vector<cd::ContactEvent> & events = report.simulation.events();
+  const cd::ConstraintSet & set = report.scenario.dynamics()->constraints();
+  std::ostringstream text;
+  if (events.empty())
+  {
+    return "";
+  }
+  text << pad("events", 16) << pad("time", 16) << pad("kind", 12) << pad("impulse", 13)
+       << pad("friction", 13) << pad("before", 13) << pad("after", 13) << "constraint\n";
+  for (std::size_t i = 0; i < events.size(); ++i)
+  {
+    if (events.size() > kMost && i == kMost / 2)
+    {
+      text << "  … " << events.size() - kMost << " more\n";
+      i = events.size() - kMost / 2;
+    }
+    const cd::ContactEvent & event = events[i];
+    text << pad("", 16) << pad(format(event.time, 11), 16) << pad(cd::to_string(event.kind), 12)
+         << pad(format(event.impulse, 6), 13) << pad(format(event.friction_impulse, 6), 13)
+         << pad(format(event.speed_before, 6), 13) << pad(format(event.speed_after, 6), 13)
+         << owner_of(set, event) << "\n";
+  }
+  return text.str();
+}
+
 std::string describe(const RunReport & report)
 {
   const Statistics & statistics = report.statistics;
@@ -180,7 +235,8 @@ std::string describe(const RunReport & report)
   for (int i = 0; i < set.size(); ++i)
   {
     const cd::Constraint & constraint = set[i];
-    const std::string state = report.scenario.is_active(i) ? "" : " (not active)";
+    const bool comes_and_goes = report.scenario.contacts()->manages(i);
+    const std::string state = report.scenario.is_active(i) || comes_and_goes ? "" : " (not active)";
     for (int k = 0; k < constraint.row_count(); ++k)
     {
       const int index = set.row_offset(i) + k;
@@ -214,6 +270,7 @@ std::string describe(const RunReport & report)
     text << "largest |φ̇|, |ψ|  " << format(statistics.velocity.size, 3) << " ("
          << statistics.row_name(statistics.velocity.row) << ")\n";
   }
+  text << describe_events(report);
   text << "energy            " << format(statistics.energy.first, 10) << " J to "
        << format(statistics.energy.last, 10) << " J, largest change "
        << format(statistics.energy_change(), 3) << " J\n"
@@ -284,6 +341,22 @@ std::string to_json(const RunReport & report, const std::string & initial, cd::S
     write_range(json, report.scenario.observable_names()[i], statistics.observables[i], true);
   }
   json.end_object();
+  json.key("events").begin_array();
+  for (const cd::ContactEvent & event : report.simulation.events())
+  {
+    json.begin_object()
+      .entry("time", event.time)
+      .entry("constraint", owner_of(set, event))
+      .entry("kind", cd::to_string(event.kind))
+      .entry("impulse", event.impulse)
+      .entry("friction_impulse", event.friction_impulse)
+      .entry("speed_before", event.speed_before)
+      .entry("speed_after", event.speed_after)
+      .entry("energy_change", event.energy_change)
+      .entry("restitution_scale", event.restitution_scale)
+      .end_object();
+  }
+  json.end_array();
   // The initial state was written when it was known.
   json.key("initial").value_as_is(initial);
   json.key("final").begin_object();
@@ -323,6 +396,14 @@ int run(const RunArguments & arguments)
   }
   OutputFile csv(arguments.csv, "--csv", path);
   OutputFile json(arguments.json, "--json", path);
+  if (
+    !arguments.events.empty() &&
+    (arguments.events == arguments.csv || arguments.events == arguments.json))
+  {
+    throw std::invalid_argument(
+      "--events names the same file " + arguments.events + " as another option");
+  }
+  OutputFile events(arguments.events, "--events", path);
   for (const std::string & warning : scenario.warnings())
   {
     if (!arguments.quiet)
@@ -333,8 +414,10 @@ int run(const RunArguments & arguments)
 
   const auto start = Clock::now();
   cd::Simulation simulation(
-    scenario.dynamics(), scenario.run().integration, scenario.make_input_law());
+    scenario.dynamics(), scenario.run().integration, scenario.make_input_law(),
+    scenario.contacts());
   scenario.switch_constraints(simulation.workspace());
+  simulation.schedule(scenario.scheduled_changes());
   const cd::RankReport rank = simulation.start(scenario.initial());
   Statistics statistics(scenario);
   Progress progress(scenario.initial().time, scenario.run().until, arguments.quiet);
@@ -372,7 +455,9 @@ int run(const RunArguments & arguments)
 
   const cd::Status final_status = simulation.evaluate();
   const RunReport report{scenario, simulation, rank, result, statistics, wall_time};
-  if (!arguments.quiet && arguments.json != "-" && arguments.csv != "-")
+  if (
+    !arguments.quiet && statistics.outputs > 0 && arguments.json != "-" && arguments.csv != "-" &&
+    arguments.events != "-")
   {
     write_out(describe(report));
   }
@@ -380,7 +465,9 @@ int run(const RunArguments & arguments)
   {
     json.write(to_json(report, initial, final_status));
   }
+  events.write(events_csv(report));
   csv.close();
+  events.close();
   json.close();
   if (!result.completed)
   {

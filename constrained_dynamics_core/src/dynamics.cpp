@@ -94,6 +94,7 @@ Workspace::Workspace(const Dynamics & dynamics)
   solution_.redundancy.setZero(m);
   solution_.wrenches.resize(static_cast<std::size_t>(set.wrench_count()));
   active_.assign(static_cast<std::size_t>(set.size()), true);
+  given_multipliers_.setZero(m);
   for (int row = 0; row < set.row_count(); ++row)
   {
     const RowLevel level = set.row(row).level;
@@ -350,13 +351,26 @@ void Dynamics::stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING
   add_gain(stabilisation.position_gain, position_rows_, masked(rows.position), bias);
 }
 
+void Dynamics::add_given(VectorRef force, const Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  for (int row = 0; row < constraints_.row_count(); ++row)
+  {
+    const double given = workspace.given_multipliers_(row);
+    if (given != 0.0 && !workspace.is_active(constraint_of_row_[static_cast<std::size_t>(row)]))
+    {
+      force += given * workspace.rows_.jacobian.row(row).transpose();
+    }
+  }
+}
+
 void Dynamics::scatter(Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   const RowSolution & from = workspace.row_solution_;
   Solution & to = workspace.solution_;
   to.acceleration = from.acceleration;
   to.constraint_force = from.constraint_force;
-  to.multipliers.setZero();
+  add_given(to.constraint_force, workspace);
+  to.multipliers = workspace.given_multipliers_;
   to.redundancy.setZero();
   for (int k = 0; k < workspace.active_row_count_; ++k)
   {
@@ -393,12 +407,23 @@ Status Dynamics::solve_rows(const ConstVectorRef & inputs, Workspace & workspace
     return Status::kNonFiniteInput;
   }
   const Status dynamics_status = system().update_dynamics(*workspace.system_data_);
-  if (dynamics_status != Status::kOk)
+  return dynamics_status == Status::kOk ? solve_again(inputs, workspace) : dynamics_status;
+}
+
+Status Dynamics::solve_again(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
+  CD_NONBLOCKING
+{
+  if (inputs.size() != system().input_count())
   {
-    return dynamics_status;
+    return Status::kSizeMismatch;
+  }
+  if (!inputs.allFinite() || !workspace.given_multipliers_.allFinite())
+  {
+    return Status::kNonFiniteInput;
   }
   workspace.force_ = workspace.terms().force;
   workspace.force_.noalias() += workspace.terms().input_matrix * inputs;
+  add_given(workspace.force_, workspace);
   stabilise(workspace);
   gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
   const Status prepared =
@@ -429,7 +454,9 @@ bool Dynamics::solve_tree(const ConstVectorRef & inputs, Workspace & workspace, 
   const noexcept CD_NONBLOCKING
 {
   const int nominal = workspace.nominal_rank_[Workspace::kAllRows];
-  if (!tree_ || nominal == Workspace::kUnknownRank)
+  if (
+    !tree_ || nominal == Workspace::kUnknownRank ||
+    (workspace.given_multipliers_.array() != 0.0).any())
   {
     return false;
   }

@@ -156,6 +156,7 @@ struct RigidBodySystem::Impl
   std::vector<std::string> input_names;
   std::vector<std::string> frame_names;
   std::vector<std::string> joint_names;
+  std::vector<std::pair<std::string, double>> joint_friction;
   std::vector<std::string> wrench_names;
   std::vector<Limits> limits;
   Eigen::VectorXd neutral;
@@ -212,6 +213,10 @@ struct RigidBodySystem::Impl
     if (simple)
     {
       joint_names.push_back(joint.name);
+      if (properties.friction > 0.0)
+      {
+        joint_friction.emplace_back(joint.name, properties.friction);
+      }
       limits.back() = properties.limits;
       if (properties.stiffness > 0.0)
       {
@@ -452,6 +457,10 @@ double RigidBodySystem::total_mass() const { return impl_->tree.total_mass; }
 Eigen::Vector3d RigidBodySystem::gravity() const { return impl_->tree.gravity; }
 
 const Eigen::VectorXd & RigidBodySystem::damping() const { return impl_->tree.damping; }
+const std::vector<std::pair<std::string, double>> & RigidBodySystem::joint_friction() const
+{
+  return impl_->joint_friction;
+}
 
 void RigidBodySystem::set_external_wrench(
   SystemData & data, int index, const Eigen::Vector3d & force,

@@ -546,6 +546,7 @@ private:
     {
       tree_.warnings.push_back(where + " states a stiffness, which is not applied");
     }
+    properties.friction = friction;
     if (friction > 0.0)
     {
       tree_.warnings.push_back(

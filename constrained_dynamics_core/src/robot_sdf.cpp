@@ -820,6 +820,7 @@ private:
     properties.stiffness = value("spring_stiffness", "spring stiffness");
     properties.rest = number(*dynamics, "spring_reference", where, 0.0);
     const double friction = value("friction", "friction");
+    properties.friction = friction;
     if (friction > 0.0)
     {
       tree_.warnings.push_back(

@@ -44,6 +44,7 @@ struct JointProperties
 {
   RigidBodySystem::Limits limits;
   double damping = 0.0;
+  double friction = 0.0;  ///< dry
   double armature = 0.0;
   double stiffness = 0.0;
   double rest = 0.0;

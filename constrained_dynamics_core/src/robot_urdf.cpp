@@ -243,6 +243,7 @@ private:
       xml_.not_negative(xml_.number(*dynamics, "damping", where, 0.0), where + ": its damping");
     const double friction =
       xml_.not_negative(xml_.number(*dynamics, "friction", where, 0.0), where + ": its friction");
+    node.properties.friction = friction;
     if (friction > 0.0 && node.kind != JointKind::kFixed)
     {
       tree_.warnings.push_back(

@@ -15,6 +15,7 @@
 #include "constrained_dynamics/assembly.hpp"
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
 #include "constrained_dynamics/stabilisation.hpp"
+#include "scenario_contacts.hpp"
 #include "scenario_formulation.hpp"
 #include "scenario_reader.hpp"
 #include "scenario_signals.hpp"
@@ -32,6 +33,8 @@ struct Scenario::Impl
   std::vector<std::shared_ptr<const Constraint>> constraints;
   std::vector<bool> active;
   std::shared_ptr<const Dynamics> dynamics;
+  std::shared_ptr<const ContactSet> contacts;
+  std::vector<ScheduledChange> changes;
   State initial;
   RunSettings run;
   std::vector<std::string> warnings;
@@ -53,35 +56,6 @@ std::string format(double value)
 
 // ---- stabilisation, options, run
 // -----------------------------------------------------------------
-
-Gain read_gain(const ScenarioReader & reader)
-{
-  if (!reader.node().is_list())
-  {
-    return Gain(reader.number());
-  }
-  const std::vector<ScenarioReader> rows = reader.items();
-  const auto size = static_cast<Eigen::Index>(rows.size());
-  Eigen::MatrixXd matrix(size, size);
-  for (Eigen::Index i = 0; i < size; ++i)
-  {
-    const ScenarioReader & row = rows[static_cast<std::size_t>(i)];
-    if (!row.node().is_list() || row.node().children.size() != rows.size())
-    {
-      row.fail("allowed: a list of " + std::to_string(rows.size()) + " numbers, a square matrix");
-    }
-    const std::vector<ScenarioReader> numbers = row.items();
-    for (Eigen::Index j = 0; j < size; ++j)
-    {
-      matrix(i, j) = numbers[static_cast<std::size_t>(j)].number();
-    }
-  }
-  if (size == 0)
-  {
-    reader.fail("allowed: a number or a square matrix");
-  }
-  return Gain(matrix);
-}
 
 Stabilisation read_stabilisation(const ScenarioReader & reader, double step)
 {
@@ -712,6 +686,16 @@ public:
     if (system.robot != nullptr)
     {
       out.warnings = system.robot->warnings();
+      if (root.at("system").boolean_or("model_friction", true))
+      {
+        // The scenario applies it.
+        out.warnings.erase(
+          std::remove_if(
+            out.warnings.begin(), out.warnings.end(),
+            [](const std::string & warning)
+            { return warning.find("states a dry friction") != std::string::npos; }),
+          out.warnings.end());
+      }
     }
     const ConstraintSet set = build_rows(root, system, out);
     const std::unique_ptr<const SignalNames> of_state = signal_names(root, set, false);
@@ -737,25 +721,70 @@ public:
     if (options.assemble)
     {
       check_formulation(formulation, *out.dynamics, out.initial, workspace);
+      check_contacts(initial, workspace, out);
     }
   }
 
 private:
+  /// Refuses a state that is inside a rigid obstacle.
+  template <class Impl>
+  static void check_contacts(
+    const ScenarioReader & initial, Workspace & workspace, const Impl & out)
+  {
+    const double allowed = initial.positive_or("tolerance", 1e-9);
+    const State & state = out.initial;
+    if (
+      out.contacts->contacts().empty() ||
+      out.dynamics->update_rows(state.time, state.q, state.u, workspace) != Status::kOk)
+    {
+      return;
+    }
+    const ConstraintSet & set = out.dynamics->constraints();
+    for (std::size_t i = 0; i < out.contacts->contacts().size(); ++i)
+    {
+      const Contact & contact = out.contacts->contacts()[i];
+      const double depth =
+        contact.side * workspace.rows().position(set.row_offset(contact.constraint)) -
+        contact.tolerance;
+      if (
+        depth > allowed && !out.contacts->is_compliant(static_cast<int>(i)) &&
+        contact.stiffness == 0.0)
+      {
+        initial.fail_here(
+          "the initial coordinates are " + format(depth) + " inside contact '" +
+          set[contact.constraint].name() + "'; allowed: at most " + format(allowed));
+      }
+    }
+  }
+
   template <class Impl>
   static ConstraintSet build_rows(
     const ScenarioReader & root, const ScenarioSystem & system, Impl & out)
   {
+    ScenarioContacts contacts;
     if (const auto constraints = root.find("constraints"))
     {
-      out.constraints = build_constraints(*constraints, *system.system, out.active);
+      out.constraints = build_constraints(*constraints, *system.system, out.active, contacts);
     }
     try
     {
       if (system.robot != nullptr)
       {
+        add_joint_frictions(
+          root.at("system"), *system.robot, out.constraints, out.active, contacts);
         add_mimics(*system.robot, out.constraints, out.active, out.warnings);
       }
-      return ConstraintSet(system.system, out.constraints);
+      const ConstraintSet set(system.system, out.constraints);
+      out.contacts = std::make_shared<const ContactSet>(set, contacts.contacts, contacts.frictions);
+      if (const auto events = root.find("events"))
+      {
+        out.changes = read_events(*events, set, *out.contacts);
+      }
+      return set;
+    }
+    catch (const ScenarioError &)
+    {
+      throw;
     }
     catch (const std::exception & error)
     {
@@ -866,6 +895,8 @@ const std::vector<std::pair<std::string, double>> & Scenario::parameters() const
 }
 const std::shared_ptr<const Dynamics> & Scenario::dynamics() const { return impl_->dynamics; }
 const System & Scenario::system() const { return impl_->dynamics->system(); }
+const std::shared_ptr<const ContactSet> & Scenario::contacts() const { return impl_->contacts; }
+const std::vector<ScheduledChange> & Scenario::scheduled_changes() const { return impl_->changes; }
 const State & Scenario::initial() const { return impl_->initial; }
 const RunSettings & Scenario::run() const { return impl_->run; }
 const std::vector<std::string> & Scenario::warnings() const { return impl_->warnings; }
@@ -909,9 +940,10 @@ std::shared_ptr<InputLaw> Scenario::make_input_law() const
 
 std::unique_ptr<Simulation> Scenario::make_simulation() const
 {
-  auto simulation =
-    std::make_unique<Simulation>(impl_->dynamics, impl_->run.integration, make_input_law());
+  auto simulation = std::make_unique<Simulation>(
+    impl_->dynamics, impl_->run.integration, make_input_law(), impl_->contacts);
   switch_constraints(simulation->workspace());
+  simulation->schedule(impl_->changes);
   simulation->start(impl_->initial);
   return simulation;
 }

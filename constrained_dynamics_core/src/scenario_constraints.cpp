@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "constrained_dynamics/constraints/compliant_row.hpp"
+#include "constrained_dynamics/constraints/contact_tangents.hpp"
 #include "constrained_dynamics/constraints/distance.hpp"
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
@@ -13,6 +15,7 @@
 #include "constrained_dynamics/constraints/point_on_plane.hpp"
 #include "constrained_dynamics/constraints/prescribed_motion.hpp"
 #include "constrained_dynamics/constraints/rolling.hpp"
+#include "scenario_contacts.hpp"
 #include "scenario_system.hpp"
 
 namespace constrained_dynamics
@@ -163,6 +166,29 @@ ConstraintPointer make_rolling(const Item & item)
     item.name, item.system, item.frame_a(), item.frame_b(), geometry);
 }
 
+/// The normal row; its tangents follow in build_constraints.
+ConstraintPointer make_contact(const Item & item)
+{
+  const double radius = item.reader.has("radius") ? item.reader.at("radius").nonnegative() : 0.0;
+  return std::make_shared<const PointOnPlane>(
+    item.name, item.system, item.frame_a(), item.frame_b(),
+    item.reader.vector_or("normal", Eigen::Vector3d::UnitZ()),
+    item.reader.number_or("offset", 0.0) + radius);
+}
+
+ConstraintPointer make_contact_tangents(const Item & item, const std::string & name)
+{
+  std::vector<Eigen::Vector3d> directions;
+  if (const auto tangent = item.reader.find("tangent"))
+  {
+    directions.push_back(tangent->vector());
+  }
+  return std::make_shared<const ContactTangents>(
+    name, item.system, item.frame_a(), item.frame_b(),
+    item.reader.vector_or("normal", Eigen::Vector3d::UnitZ()),
+    item.reader.has("radius") ? item.reader.at("radius").nonnegative() : 0.0, directions);
+}
+
 ConstraintPointer make_formula(const Item & item)
 {
   static const std::vector<std::pair<std::string, RowLevel>> levels = {
@@ -220,6 +246,10 @@ const std::vector<Recipe> & recipes()
     {"rolling",
      {"frame_a", "frame_b", "radius", "normal", "axis", "semi_axes", "keep_contact"},
      make_rolling},
+    {"contact",
+     {"frame_a", "frame_b", "normal", "offset", "radius", "tangent", "restitution", "tolerance",
+      "rest_speed", "law", "adhesive", "force"},
+     make_contact},
     {"formula", {"level", "rows"}, make_formula},
   };
   return table;
@@ -243,25 +273,77 @@ ConstraintPointer build_one(const ScenarioReader & reader, const System & system
     type.fail("unknown type" + suggest(type.name(), types));
   }
   const Recipe & recipe = recipes()[static_cast<std::size_t>(found - types.begin())];
-  std::vector<std::string> keys = {"name", "type", "active"};
+  std::vector<std::string> keys = {"name", "type", "active", "unilateral", "friction", "law"};
   keys.insert(keys.end(), recipe.keys.begin(), recipe.keys.end());
   reader.allow_keys(keys);
   return recipe.make({reader, system, reader.at("name").name()});
 }
 
-}  // namespace
-
-std::vector<ConstraintPointer> build_constraints(
-  const ScenarioReader & reader, const System & system, std::vector<bool> & active)
+/// A friction whose rows are those of another item.
+struct Pending
 {
-  std::vector<ConstraintPointer> result;
-  std::set<std::string> names;
-  for (const ScenarioReader & item : reader.items())
+  ScenarioReader rows;
+  std::size_t friction;
+};
+
+/// Builds the list and what comes and goes of it.
+class ConstraintBuilder
+{
+public:
+  ConstraintBuilder(const System & system, std::vector<bool> & active, ScenarioContacts & contacts)
+  : system_(system), active_(active), contacts_(contacts)
+  {
+  }
+
+  void add(const ScenarioReader & item)
   {
     ConstraintPointer constraint;
     try
     {
-      constraint = build_one(item, system);
+      constraint = build_one(item, system_);
+      const bool is_contact = item.at("type").name() == "contact";
+      if (is_contact && item.has("unilateral"))
+      {
+        item.at("unilateral").fail_here("a contact is unilateral already");
+      }
+      if (is_contact)
+      {
+        add_contact(item, item, constraint, -1.0);
+        return;
+      }
+      if (const auto unilateral = item.find("unilateral"))
+      {
+        std::vector<std::string> keys = contact_keys();
+        keys.emplace_back("side");
+        unilateral->allow_keys(keys);
+        const auto side = unilateral->find("side");
+        add_contact(
+          item, *unilateral, constraint,
+          side && side->choice({"below", "above"}) == "above" ? -1.0 : 1.0);
+        return;
+      }
+      if (const auto law = item.find("law"))
+      {
+        constraint = std::make_shared<const CompliantRow>(constraint, read_law(*law));
+        push(item, constraint, item.boolean_or("active", true));
+        return;
+      }
+      if (const auto friction = item.find("friction"))
+      {
+        DryFriction dry = read_friction(*friction, false, {"coordinate"});
+        dry.constraint = static_cast<int>(result_.size());
+        if (
+          const auto coordinate =
+            friction->node().is_map() ? friction->find("coordinate") : std::nullopt)
+        {
+          const Item checker{item, system_, constraint->name()};
+          checker.check_coordinate(*coordinate, coordinate->name());
+          dry.coordinate = system_.coordinate_index(coordinate->name());
+        }
+        contacts_.frictions.push_back(dry);
+        push(item, constraint, false);
+        return;
+      }
     }
     catch (const ScenarioError &)
     {
@@ -271,14 +353,106 @@ std::vector<ConstraintPointer> build_constraints(
     {
       item.fail_here(error.what());
     }
-    if (!names.insert(constraint->name()).second)
+    push(item, constraint, item.boolean_or("active", true));
+  }
+
+  std::vector<ConstraintPointer> finish()
+  {
+    std::vector<std::string> names;
+    for (const ConstraintPointer & constraint : result_)
+    {
+      names.push_back(constraint->name());
+    }
+    for (const Pending & pending : pending_)
+    {
+      const std::string name = pending.rows.name();
+      const auto found = std::find(names.begin(), names.end(), name);
+      if (found == names.end())
+      {
+        pending.rows.fail("no such constraint" + suggest(name, names));
+      }
+      const auto index = static_cast<std::size_t>(found - names.begin());
+      contacts_.frictions[pending.friction].constraint = static_cast<int>(index);
+      active_[index] = false;
+    }
+    return std::move(result_);
+  }
+
+private:
+  /// A unilateral constraint. @param keys where its keys are.
+  void add_contact(
+    const ScenarioReader & item, const ScenarioReader & keys, ConstraintPointer constraint,
+    double side)
+  {
+    std::optional<RowLaw> law;
+    Contact contact = read_contact(keys, law);
+    contact.side = side;
+    contact.constraint = static_cast<int>(result_.size());
+    const std::string name = constraint->name();
+    if (law)
+    {
+      constraint = std::make_shared<const CompliantRow>(constraint, *law, side);
+    }
+    push(item, std::move(constraint), false);
+    const int index = static_cast<int>(contacts_.contacts.size());
+    contacts_.contacts.push_back(contact);
+    const auto friction = keys.find("friction");
+    if (!friction)
+    {
+      return;
+    }
+    const bool has_tangents = item.at("type").name() == "contact";
+    DryFriction dry = read_friction(
+      *friction, true,
+      has_tangents ? std::vector<std::string>{} : std::vector<std::string>{"rows"});
+    dry.contact = index;
+    if (has_tangents)
+    {
+      dry.constraint = static_cast<int>(result_.size());
+      push(item, make_contact_tangents(Item{item, system_, name}, name + "_friction"), false);
+    }
+    else
+    {
+      if (!friction->node().is_map() || !friction->has("rows"))
+      {
+        friction->fail_here(
+          "the key 'rows' is missing: the constraint with the velocity rows of the slip");
+      }
+      pending_.push_back({friction->at("rows"), contacts_.frictions.size()});
+    }
+    contacts_.frictions.push_back(dry);
+  }
+
+  void push(const ScenarioReader & item, ConstraintPointer constraint, bool active)
+  {
+    if (!names_.insert(constraint->name()).second)
     {
       item.at("name").fail("the name is taken by another constraint");
     }
-    active.push_back(item.boolean_or("active", true));
-    result.push_back(std::move(constraint));
+    active_.push_back(active);
+    result_.push_back(std::move(constraint));
   }
-  return result;
+
+  const System & system_;
+  std::vector<bool> & active_;
+  ScenarioContacts & contacts_;
+  std::vector<ConstraintPointer> result_;
+  std::vector<Pending> pending_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+std::vector<ConstraintPointer> build_constraints(
+  const ScenarioReader & reader, const System & system, std::vector<bool> & active,
+  ScenarioContacts & contacts)
+{
+  ConstraintBuilder builder(system, active, contacts);
+  for (const ScenarioReader & item : reader.items())
+  {
+    builder.add(item);
+  }
+  return builder.finish();
 }
 
 }  // namespace constrained_dynamics

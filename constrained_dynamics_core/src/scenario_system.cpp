@@ -23,8 +23,9 @@ const std::vector<std::string> kTextbookKeys = {
 const std::vector<std::string> kRobotKeys = {"name", "prefix", "urdf",   "mjcf",           "sdf",
                                              "base", "pose",   "locked", "ignore_equality"};
 const std::vector<std::string> kSceneKeys = {
-  "parameters", "definitions", "robots",   "bodies",        "attachments", "frames",  "gravity",
-  "springs",    "dampers",     "armature", "model_damping", "actuated",    "external"};
+  "parameters",    "definitions", "robots",   "bodies",   "attachments",
+  "frames",        "gravity",     "springs",  "dampers",  "armature",
+  "model_damping", "actuated",    "external", "friction", "model_friction"};
 const std::vector<std::string> kFormats = {"urdf", "mjcf", "sdf"};
 
 std::vector<NamedFormula> read_formulas(const ScenarioReader & reader)

@@ -8,6 +8,7 @@
 
 #include "constrained_dynamics/analytic_system.hpp"
 #include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/contact.hpp"
 #include "constrained_dynamics/rigid_body_system.hpp"
 #include "scenario_reader.hpp"
 
@@ -35,8 +36,16 @@ struct ScenarioSystem
 ScenarioSystem build_system(
   const ScenarioReader & reader, const std::optional<ScenarioReader> & initial);
 
-/// Builds the section `constraints`; `active` gets one flag each.
+/// The constraints that come and go.
+struct ScenarioContacts
+{
+  std::vector<Contact> contacts;
+  std::vector<DryFriction> frictions;
+};
+
+/// Builds the section `constraints`; `active` gets one flag each, false for those that come and go.
 std::vector<std::shared_ptr<const Constraint>> build_constraints(
-  const ScenarioReader & reader, const System & system, std::vector<bool> & active);
+  const ScenarioReader & reader, const System & system, std::vector<bool> & active,
+  ScenarioContacts & contacts);
 
 }  // namespace constrained_dynamics

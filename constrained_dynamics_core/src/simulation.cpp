@@ -12,6 +12,9 @@
 #include <boost/numeric/odeint/stepper/runge_kutta_dopri5.hpp>
 #include <boost/numeric/odeint/util/unwrap_reference.hpp>
 
+#include "contact/contact_runtime.hpp"
+#include "output_times.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -84,12 +87,16 @@ const char * to_string(Integrator integrator) noexcept
 
 Simulation::Simulation(
   std::shared_ptr<const Dynamics> dynamics, SimulationOptions options,
-  std::shared_ptr<InputLaw> inputs)
+  std::shared_ptr<InputLaw> inputs, std::shared_ptr<const ContactSet> contacts)
 : dynamics_(
     dynamics ? std::move(dynamics) : throw std::invalid_argument("a simulation needs dynamics")),
   options_(options),
   input_law_(std::move(inputs)),
-  workspace_(*dynamics_)
+  workspace_(*dynamics_),
+  contacts_(std::make_unique<ContactRuntime>(
+    *dynamics_, contacts ? std::move(contacts)
+                         : std::make_shared<const ContactSet>(
+                             dynamics_->constraints(), std::vector<Contact>{})))
 {
   check_positive("step", options_.step);
   check_positive("absolute_tolerance", options_.absolute_tolerance);
@@ -106,6 +113,10 @@ Simulation::Simulation(
   beside_slope_.setZero(size);
   mean_acceleration_.setZero(system.speed_count());
   slopes_.assign(Scheme::kMostStages, Eigen::VectorXd::Zero(size));
+  no_impulse_.setZero(system.speed_count());
+  events_.reserve(kEventCapacity);
+  contacts_->set_step(options_.integrator == Integrator::kDopri5 ? 0.0 : options_.step);
+  contacts_->reset(workspace_);
 }
 
 Simulation::~Simulation() = default;
@@ -120,12 +131,37 @@ RankReport Simulation::start(const State & state)
             << " speeds; allowed: " << system.coordinate_count() << " and " << system.speed_count();
     throw std::invalid_argument(message.str());
   }
+  contacts_->reset(workspace_);
   const RankReport report = dynamics_->analyse(state, workspace_);
   state_ = state;
   counts_ = RunResult{};
   start_time_ = state.time;
   step_index_ = 0;
+  events_.clear();
+  lost_events_ = 0;
+  next_change_ = 0;
+  if (!contacts_->is_empty())
+  {
+    const Status status = decide();
+    // Without a unique motion evaluations and runs say so themselves.
+    if (!has_output(status) && status != Status::kNoUniqueSolution)
+    {
+      throw std::invalid_argument(
+        std::string("the contacts have no motion at this state: status ") + to_string(status));
+    }
+  }
   return report;
+}
+
+Status Simulation::update(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
+  CD_NONBLOCKING
+{
+  // Contacts look at the rows of what is open, too.
+  const Status status = contacts_->is_empty() ? dynamics_->update_kinematics(time, q, u, workspace_)
+                                              : dynamics_->update_rows(time, q, u, workspace_);
+  return status == Status::kOk && input_law_
+           ? input_law_->evaluate(dynamics_->system(), workspace_.system_data(), input_values_)
+           : status;
 }
 
 Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
@@ -135,20 +171,13 @@ Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x
   const Eigen::Index nq = system.coordinate_count();
   const Eigen::Index n = system.speed_count();
   ++counts_.evaluations;
-  Status status = dynamics_->update_kinematics(time, x.head(nq), x.tail(n), workspace_);
+  Status status = update(time, x.head(nq), x.tail(n));
   if (status != Status::kOk)
   {
     return status;
   }
-  if (input_law_)
-  {
-    status = input_law_->evaluate(system, workspace_.system_data(), input_values_);
-    if (status != Status::kOk)
-    {
-      return status;
-    }
-  }
-  status = dynamics_->solve_updated(input_values_, workspace_);
+  status = contacts_->is_empty() ? dynamics_->solve_updated(input_values_, workspace_)
+                                 : contacts_->solve(input_values_, workspace_);
   if (!has_output(status))
   {
     return status;
@@ -271,10 +300,11 @@ Status Simulation::step() noexcept CD_NONBLOCKING
 {
   // Times are multiples of the step, not sums of it.
   const double next_time = start_time_ + static_cast<double>(step_index_ + 1) * options_.step;
-  const Status status = fixed_step(state_.time, next_time);
+  Status status = fixed_step(state_.time, next_time);
   if (has_output(status))
   {
     ++step_index_;
+    status = worse(status, after_step());
   }
   return status;
 }
@@ -308,37 +338,13 @@ RunResult Simulation::run(double until, double output_interval, const Observer &
     throw std::invalid_argument(message.str());
   }
   counts_ = RunResult{};
-  return options_.integrator == Integrator::kDopri5 ? run_adaptive(until, output_interval, observer)
-                                                    : run_fixed(until, output_interval, observer);
+  if (options_.integrator != Integrator::kDopri5)
+  {
+    return run_fixed(until, output_interval, observer);
+  }
+  return contacts_->is_empty() && schedule_.empty() ? run_adaptive(until, output_interval, observer)
+                                                    : run_events(until, output_interval, observer);
 }
-
-namespace
-{
-
-/// Times at which output is due: multiples of the interval, and the end.
-class OutputTimes
-{
-public:
-  OutputTimes(double start, double until, double interval)
-  : start_(start), until_(until), interval_(interval)
-  {
-  }
-  double next() const
-  {
-    const double time = start_ + static_cast<double>(count_ + 1) * interval_;
-    // An output a rounding error before the end is the end.
-    return time < until_ - 1e-9 * interval_ ? time : until_;
-  }
-  void advance() { ++count_; }
-
-private:
-  double start_;
-  double until_;
-  double interval_;
-  long count_ = 0;
-};
-
-}  // namespace
 
 RunResult Simulation::run_fixed(double until, double output_interval, const Observer & observer)
 {
@@ -376,6 +382,11 @@ RunResult Simulation::run_fixed(double until, double output_interval, const Obse
       return finish(status, false);
     }
     ++step_index_;
+    status = after_step();
+    if (!has_output(status))
+    {
+      return finish(status, false);
+    }
     // Output belongs to the first step that reaches its time.
     if (state_.time >= output.next() - slack)
     {

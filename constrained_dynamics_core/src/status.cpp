@@ -27,6 +27,8 @@ const char * to_string(Status status) noexcept CD_NONBLOCKING
       return "not_converged";
     case Status::kUserFunctionFailed:
       return "user_function_failed";
+    case Status::kNoUniqueSolution:
+      return "no_unique_solution";
   }
   return "unknown";
 }

@@ -250,6 +250,32 @@ TEST(Cli, when_run_completes_expect_table_and_files)
   EXPECT_EQ(YAML::Load(piped.out)["scenario"].as<std::string>(), "pendulum");
 }
 
+TEST(Cli, when_contacts_strike_expect_events_in_table_json_and_csv)
+{
+  const std::string csv = file("events.csv");
+  const std::string json = file("events.json");
+  const std::string ball = CD_CONFIG "/scenarios/bouncing_ball.yaml";
+  const Output output =
+    cdyn({"run", ball, "--until", "1.5", "--events", csv, "--json", json, "--set", "e=0.5"});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("impact"));
+  const YAML::Node report = YAML::LoadFile(json);
+  ASSERT_GE(report["events"].size(), 3U);
+  const YAML::Node first = report["events"][0];
+  EXPECT_EQ(first["kind"].as<std::string>(), "impact");
+  EXPECT_EQ(first["constraint"].as<std::string>(), "floor");
+  EXPECT_NEAR(first["time"].as<double>(), std::sqrt(2.0 / 9.81), 1e-10);
+  EXPECT_NEAR(first["impulse"].as<double>(), 1.5 * std::sqrt(2.0 * 9.81), 1e-9);
+  const std::vector<std::string> lines = lines_of(read_file(csv));
+  ASSERT_EQ(lines.size(), report["events"].size() + 1);
+  EXPECT_THAT(lines[0], StartsWith("time,constraint,kind,impulse,"));
+  EXPECT_THAT(lines[1], HasSubstr(",floor,impact,"));
+  const Output paradox = cdyn({"run", CD_CONFIG "/scenarios/painleve_rod.yaml", "--set", "mu=2"});
+  EXPECT_EQ(paradox.exit_code, 3);
+  EXPECT_THAT(paradox.err, HasSubstr("no_unique_solution"));
+  EXPECT_EQ(cdyn({"run", ball, "--events", csv, "--csv", csv}).exit_code, 2);
+}
+
 TEST(Cli, when_run_twice_expect_identical_files)
 {
   const std::string scenario = file("twice.yaml", kPendulum);

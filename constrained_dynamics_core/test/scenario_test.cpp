@@ -865,6 +865,38 @@ std::vector<BadFile> bad_files()
   };
 }
 
+TEST(Scenario, when_contacts_are_wrong_expect_messages_that_name_them)
+{
+  const std::string text = R"(
+system: {coordinates: [x, y], kinetic: (dx^2 + dy^2)/2}
+constraints:
+  - {name: floor, type: formula, level: position, rows: [y], unilateral: {side: above, friction: {rows: slip, coefficient: 0.5}}}
+  - {name: slip, type: formula, level: velocity, rows: [dx]}
+  - {name: rod, type: formula, level: position, rows: [x + y, x - y], active: false}
+events: [{time: 1, switch: rod, active: true}]
+)";
+  EXPECT_EQ(message_of(text), "(accepted)");
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+    {"constraints.floor.unilateral.restitution=1.5", "1.5: allowed: a number from 0 to 1"},
+    {"constraints.floor.unilateral.side=left", "left"},
+    {"constraints.floor.unilateral.friction.rows=slipp", "slipp: no such constraint"},
+    {"constraints.floor.unilateral.friction.coefficient=-1", "-1"},
+    {"constraints.floor.unilateral.friction.static=0.1", "at least coefficient"},
+    {"constraints.floor.unilateral.law={kind: soft}", "soft"},
+    {"constraints.floor.unilateral.adhesive=true", "allowed with law only"},
+    {"constraints.rod.unilateral={side: above}", "one position row"},
+    {"constraints.slip.unilateral={side: above}", "one position row"},
+    {"events.0.switch=floor", "switched by its contact"},
+    {"events.0.switch=rodd", "rodd: no such constraint"},
+    {"events.0={time: 1, impulse: {dz: 1}}", "no such speed"},
+    {"events.0={time: 1}", "one of switch and impulse"},
+    {"initial.q={y: -0.1}", "0.1 inside contact 'floor'"}};
+  for (const auto & [assignment, expected] : wrong)
+  {
+    EXPECT_THAT(message_of(text, {assignment}), HasSubstr(expected)) << assignment;
+  }
+}
+
 TEST(Scenario, when_file_is_bad_expect_a_message_that_names_it)
 {
   const std::vector<BadFile> files = bad_files();

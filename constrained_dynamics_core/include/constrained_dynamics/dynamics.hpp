@@ -90,6 +90,12 @@ public:
   /// Dynamics::analyse. Real-time safe: yes.
   void set_active(int constraint, bool active) noexcept CD_NONBLOCKING;
 
+  /// Multipliers (m) that rows of inactive constraints exert all the same: friction of sliding
+  /// contacts, forces of compliant ones. 0 unless set; rows of active constraints ignore theirs.
+  /// The next solve applies them and reports them among its own.
+  Eigen::VectorXd & given_multipliers() noexcept CD_NONBLOCKING { return given_multipliers_; }
+  const Eigen::VectorXd & given_multipliers() const { return given_multipliers_; }
+
   /// Scratch of the formulation, for reports.
   const FormulationData & formulation_data() const { return *formulation_data_; }
 
@@ -117,6 +123,7 @@ private:
   Rows rows_;
   Solution solution_;
   std::vector<bool> active_;
+  Eigen::VectorXd given_multipliers_;
   std::array<int, kSubsetCount> nominal_rank_{};
 
   // The active rows, compact.
@@ -196,6 +203,11 @@ public:
   [[nodiscard]] Status solve_rows(
     const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Solves once more at the state of the last solve_rows, after a change of the inputs, the active
+  /// constraints or the given multipliers. Statuses as there. Real-time safe: yes.
+  [[nodiscard]] Status solve_again(
+    const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING;
+
   /// Kinematics at a state, e.g. for a control law that needs them before it can tell the inputs;
   /// the first half of `solve`. Statuses: those of System::update_kinematics. Real-time safe: yes.
   [[nodiscard]] Status update_kinematics(
@@ -252,6 +264,7 @@ private:
     CD_NONBLOCKING;
   void measure_tree(Workspace & workspace) const;
   void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
+  void add_given(VectorRef force, const Workspace & workspace) const noexcept CD_NONBLOCKING;
   void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;
   bool in_subset(int row, Workspace::Subset subset) const noexcept CD_NONBLOCKING;
   double residual(

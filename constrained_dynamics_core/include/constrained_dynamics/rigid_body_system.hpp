@@ -232,6 +232,9 @@ public:
   /// Mass of everything that moves [kg].
   double total_mass() const;
   Eigen::Vector3d gravity() const;
+  /// Joints of one degree of freedom with the dry friction that the descriptions state [N m, N].
+  /// Not applied by the system: make a DryFriction of it, as scenarios do.
+  const std::vector<std::pair<std::string, double>> & joint_friction() const;
   /// Viscous coefficient that acts on each speed (n).
   const Eigen::VectorXd & damping() const;
 

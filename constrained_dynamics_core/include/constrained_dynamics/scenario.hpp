@@ -69,6 +69,10 @@ public:
 
   const std::shared_ptr<const Dynamics> & dynamics() const;
   const System & system() const;
+  /// The constraints that come and go; never null.
+  const std::shared_ptr<const ContactSet> & contacts() const;
+  /// The section `events`.
+  const std::vector<ScheduledChange> & scheduled_changes() const;
   /// The initial state, which holds the active rows (unless ScenarioLoadOptions::assemble is off).
   const State & initial() const;
   const RunSettings & run() const;

@@ -7,11 +7,14 @@
 
 #include <Eigen/Core>
 
+#include "constrained_dynamics/contact.hpp"
 #include "constrained_dynamics/dynamics.hpp"
 #include "constrained_dynamics/status.hpp"
 
 namespace constrained_dynamics
 {
+
+class ContactRuntime;
 
 /// Inputs τ as a function of the state. One object a simulation: it may keep scratch.
 class CONSTRAINED_DYNAMICS_EXPORT InputLaw
@@ -63,6 +66,10 @@ struct RunResult
 /// Singular positions are passed on the branch that the motion is on: where a stage falls on one,
 /// its acceleration is the mean of the accelerations on the manifold shortly before and shortly
 /// after.
+///
+/// Contacts: with the adaptive integrator the instants at which modes change are located on its
+/// dense output; fixed steps change modes at the end of the step in which they ended, at most once
+/// each.
 class CONSTRAINED_DYNAMICS_EXPORT Simulation
 {
 public:
@@ -70,10 +77,12 @@ public:
   using Observer = std::function<bool(const Simulation &)>;
 
   /// @param inputs none stands for τ = 0.
-  /// @throw std::invalid_argument for options out of range.
+  /// @param contacts constraints that come and go; the simulation switches them.
+  /// @throw std::invalid_argument for options out of range, contacts of other dynamics.
   explicit Simulation(
     std::shared_ptr<const Dynamics> dynamics, SimulationOptions options = {},
-    std::shared_ptr<InputLaw> inputs = nullptr);
+    std::shared_ptr<InputLaw> inputs = nullptr,
+    std::shared_ptr<const ContactSet> contacts = nullptr);
   ~Simulation();
 
   /// Sets the state and analyses the rank of the rows there. Real-time safe: no.
@@ -94,6 +103,26 @@ public:
   /// @throw std::invalid_argument for an end before the current time or an interval that is not
   /// positive.
   RunResult run(double until, double output_interval, const Observer & observer);
+
+  /// Switches a constraint that no contact manages. Where it is switched on with a velocity that
+  /// violates it, the speeds jump (E13) by an impulse that the event reports.
+  /// Statuses as ImpactSolver::solve; nothing is changed without output. Real-time safe: yes.
+  [[nodiscard]] Status switch_constraint(int constraint, bool active) noexcept CD_NONBLOCKING;
+
+  /// Applies a generalized impulse (n) at once; closed contacts and active constraints share it.
+  /// Statuses likewise. Real-time safe: yes.
+  [[nodiscard]] Status apply_impulse(const ConstVectorRef & impulse) noexcept CD_NONBLOCKING;
+
+  /// Switches and impulses at given times. Adaptive runs stop at each of them, fixed steps make
+  /// them at the first step that reaches them. Replaces what was scheduled before.
+  /// @throw std::invalid_argument for unknown constraints, wrong sizes, values that are not finite.
+  void schedule(std::vector<ScheduledChange> changes);
+
+  /// What happened since `start`, in the order of time. Where more happened than
+  /// kEventCapacity in cycles of `step`, the later ones are only counted.
+  const std::vector<ContactEvent> & events() const { return events_; }
+  long lost_event_count() const { return lost_events_; }
+  static constexpr std::size_t kEventCapacity = 4096;
 
   const Dynamics & dynamics() const { return *dynamics_; }
   const State & state() const { return state_; }
@@ -117,11 +146,30 @@ private:
   Status fixed_step(double time, double next_time) noexcept CD_NONBLOCKING;
   RunResult run_fixed(double until, double output_interval, const Observer & observer);
   RunResult run_adaptive(double until, double output_interval, const Observer & observer);
+  RunResult run_events(double until, double output_interval, const Observer & observer);
+  /// Rows and inputs at a state.
+  Status update(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
+    CD_NONBLOCKING;
+  /// Modes of the contacts for the current state and what has fired.
+  Status decide() noexcept CD_NONBLOCKING;
+  /// Modes of the contacts, and changes that are due, after a fixed step.
+  Status after_step() noexcept CD_NONBLOCKING;
+  Status apply_due_changes() noexcept CD_NONBLOCKING;
+  void record(const ContactEvent & event) noexcept CD_NONBLOCKING;
+  class Host;
+  class EventSearch;
 
   std::shared_ptr<const Dynamics> dynamics_;
   SimulationOptions options_;
   std::shared_ptr<InputLaw> input_law_;
   Workspace workspace_;
+  std::unique_ptr<ContactRuntime> contacts_;  // none: no contacts
+  std::vector<ContactEvent> events_;
+  std::vector<ScheduledChange> schedule_;
+  Eigen::VectorXd no_impulse_;
+  std::size_t next_change_ = 0;
+  long lost_events_ = 0;
+  bool may_grow_ = false;  // in a run events may take memory
   State state_;
   Eigen::VectorXd input_values_;
   Eigen::VectorXd x_;

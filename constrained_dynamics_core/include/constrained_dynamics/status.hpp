@@ -43,6 +43,8 @@ enum class Status : std::uint8_t
   kNotConverged,
   /// A user function threw an exception.
   kUserFunctionFailed,
+  /// Dry friction leaves no or more than one motion (Painlevé's paradox).
+  kNoUniqueSolution,
 };
 
 /// Stable name of a status, as printed by `cdyn` ("ok", "singular", …). Real-time safe: yes.

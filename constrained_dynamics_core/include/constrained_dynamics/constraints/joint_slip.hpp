@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/export.hpp"
+
+namespace constrained_dynamics
+{
+
+/// The speed of a joint of one degree of freedom, ψ = u_j: what friction in the joint acts on; in
+/// force the joint is locked. Type id "joint_slip". Row: the joint's name. Force: the joint's
+/// wrench.
+class CONSTRAINED_DYNAMICS_EXPORT JointSlip : public Constraint
+{
+public:
+  /// @param joint a coordinate whose rate is a speed.
+  /// @throw std::invalid_argument for a coordinate that does not exist or whose rate is no speed.
+  JointSlip(std::string name, const System & system, const std::string & joint);
+
+  int coordinate() const { return coordinate_; }
+
+protected:
+  Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
+    const noexcept CD_NONBLOCKING override;
+  void do_wrenches(
+    const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
+    WrenchPair * out) const noexcept CD_NONBLOCKING override;
+
+private:
+  int coordinate_;
+  int speed_;
+};
+
+}  // namespace constrained_dynamics

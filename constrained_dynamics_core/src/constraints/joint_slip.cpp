@@ -1,0 +1,36 @@
+#include "constrained_dynamics/constraints/joint_slip.hpp"
+
+#include "constraints/joint_pairs.hpp"
+
+namespace constrained_dynamics
+{
+
+JointSlip::JointSlip(std::string name, const System & system, const std::string & joint)
+: Constraint(
+    std::move(name), "joint_slip", system,
+    {{joint, RowLevel::kVelocity, are_angles(system, {system.coordinate_index(joint)})}},
+    joint_pairs(system, {system.coordinate_index(joint)})),
+  coordinate_(system.coordinate_index(joint)),
+  speed_(system.speed_index("d" + joint))
+{
+}
+
+Status JointSlip::do_evaluate(
+  const SystemData & data, ConstraintScratch &, RowBlock & rows) const noexcept CD_NONBLOCKING
+{
+  rows.position(0) = 0.0;
+  rows.velocity(0) = data.terms.speeds(speed_);
+  rows.jacobian.setZero();
+  rows.jacobian(0, speed_) = 1.0;
+  rows.bias(0) = 0.0;
+  return Status::kOk;
+}
+
+void JointSlip::do_wrenches(
+  const SystemData & data, ConstraintScratch &, const ConstVectorRef & multipliers,
+  WrenchPair * out) const noexcept CD_NONBLOCKING
+{
+  fill_joint_pair(system(), data, coordinate_, multipliers(0), *out);
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,495 @@
+#include "contact/cone_problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <Eigen/Cholesky>
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+// Squared: what is left of a row beside the rows it depends on, relative to the row.
+constexpr double kDependent = 1e-18;
+// A row whose part beside the active ones is smaller than this depends on them.
+constexpr double kDependentAngle = 1e-7;
+// Violations below this fraction of the terms they are made of are rounding.
+constexpr double kRounding = 1e-13;
+constexpr int kSweeps = 2000;
+constexpr double kSweepTolerance = 1e-14;
+constexpr double kSweepLast = 1e-9;
+
+enum RowState : char
+{
+  kFree,
+  kActive,
+  kImpossible,
+  kNotNormal,
+};
+
+}  // namespace
+
+ConeProblem::ConeProblem(int speed_count, int max_rows)
+: cholesky_(Eigen::MatrixXd::Zero(speed_count, speed_count)),
+  basis_(Eigen::MatrixXd::Zero(speed_count, speed_count)),
+  motion_(Eigen::VectorXd::Zero(speed_count)),
+  column_(Eigen::VectorXd::Zero(speed_count)),
+  columns_(Eigen::MatrixXd::Zero(speed_count, max_rows)),
+  delassus_(Eigen::MatrixXd::Zero(max_rows, max_rows)),
+  active_matrix_(Eigen::MatrixXd::Zero(max_rows, max_rows)),
+  active_basis_(Eigen::MatrixXd::Zero(speed_count, speed_count)),
+  work_(Eigen::VectorXd::Zero(max_rows)),
+  trial_(Eigen::VectorXd::Zero(max_rows)),
+  r_(Eigen::VectorXd::Zero(max_rows)),
+  x_(Eigen::VectorXd::Zero(max_rows)),
+  w_(Eigen::VectorXd::Zero(max_rows)),
+  scale_(Eigen::VectorXd::Ones(max_rows)),
+  active_(static_cast<std::size_t>(max_rows), 0),
+  state_(static_cast<std::size_t>(max_rows), kFree)
+{
+}
+
+Status ConeProblem::begin(
+  const ConstMatrixRef & mass_matrix, const ConstVectorRef & speeds,
+  const ConstVectorRef & force) noexcept CD_NONBLOCKING
+{
+  basis_count_ = 0;
+  row_count_ = 0;
+  cholesky_ = mass_matrix;
+  Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(cholesky_);
+  if (factor.info() != Eigen::Success)
+  {
+    return Status::kSingularInertia;
+  }
+  motion_ = force;
+  cholesky_.triangularView<Eigen::Lower>().solveInPlace(motion_);
+  motion_.noalias() += cholesky_.triangularView<Eigen::Lower>().transpose() * speeds;
+  return motion_.allFinite() ? Status::kOk : Status::kNonFiniteResult;
+}
+
+void ConeProblem::add_equality(const ConstVectorRef & row, double target) noexcept CD_NONBLOCKING
+{
+  column_ = row;
+  cholesky_.triangularView<Eigen::Lower>().solveInPlace(column_);
+  const double missing = target - column_.dot(motion_);
+  const double before = column_.squaredNorm();
+  const auto basis = basis_.leftCols(basis_count_);
+  for (int pass = 0; pass < 2; ++pass)  // twice is enough
+  {
+    for (int k = 0; k < basis_count_; ++k)
+    {
+      column_ -= basis.col(k).dot(column_) * basis.col(k);
+    }
+  }
+  const double left = column_.squaredNorm();
+  if (!(left > kDependent * before) || basis_count_ == basis_.cols())
+  {
+    return;
+  }
+  column_ /= std::sqrt(left);
+  basis_.col(basis_count_++) = column_;
+  motion_ += missing / std::sqrt(left) * column_;
+}
+
+int ConeProblem::add_row(const ConstVectorRef & row, double target) noexcept CD_NONBLOCKING
+{
+  const int index = row_count_++;
+  auto y = columns_.col(index);
+  y = row;
+  cholesky_.triangularView<Eigen::Lower>().solveInPlace(y);
+  r_(index) = y.dot(motion_) - target;
+  scale_(index) = std::abs(target) + y.norm() * motion_.norm();
+  const double before = y.squaredNorm();
+  for (int pass = 0; pass < 2; ++pass)
+  {
+    for (int k = 0; k < basis_count_; ++k)
+    {
+      y -= basis_.col(k).dot(y) * basis_.col(k);
+    }
+  }
+  if (!(y.squaredNorm() > kDependent * before))
+  {
+    y.setZero();  // the rows of equality leave it no motion
+  }
+  for (int k = 0; k <= index; ++k)
+  {
+    delassus_(index, k) = y.dot(columns_.col(k));
+    delassus_(k, index) = delassus_(index, k);
+  }
+  return index;
+}
+
+double ConeProblem::motion_now(int row) const noexcept
+{
+  return r_(row) + delassus_.col(row).head(row_count_).dot(x_.head(row_count_));
+}
+
+void ConeProblem::update_motion() noexcept
+{
+  for (int row = 0; row < row_count_; ++row)
+  {
+    w_(row) = motion_now(row);
+  }
+}
+
+/// Part of column_ that the first `count` active columns leave, with the coefficients of the
+/// others.
+double ConeProblem::orthogonalise(int count, VectorRef coefficients) noexcept
+{
+  coefficients.head(count).setZero();
+  for (int pass = 0; pass < 2; ++pass)
+  {
+    for (int k = 0; k < count; ++k)
+    {
+      const double along = active_basis_.col(k).dot(column_);
+      coefficients(k) += along;
+      column_ -= along * active_basis_.col(k);
+    }
+  }
+  return column_.norm();
+}
+
+/// Rᵀ of Y_active = (basis) R, without forming W, which would square the condition number.
+bool ConeProblem::factor_active() noexcept
+{
+  for (int i = 0; i < active_count_; ++i)
+  {
+    column_ = columns_.col(active_[static_cast<std::size_t>(i)]);
+    const double left = orthogonalise(i, work_);
+    if (!(left > 0.0) || i >= active_basis_.cols())
+    {
+      return false;
+    }
+    active_basis_.col(i) = column_ / left;
+    active_matrix_.row(i).head(i) = work_.head(i).transpose();
+    active_matrix_(i, i) = left;
+  }
+  return true;
+}
+
+void ConeProblem::remove_active(int position) noexcept
+{
+  const int row = active_[static_cast<std::size_t>(position)];
+  state_[static_cast<std::size_t>(row)] = kFree;
+  x_(row) = 0.0;
+  for (int k = position; k + 1 < active_count_; ++k)
+  {
+    active_[static_cast<std::size_t>(k)] = active_[static_cast<std::size_t>(k) + 1];
+  }
+  --active_count_;
+}
+
+/// The normal rows alone: least ½ xᵀ W x + rᵀ x over x ≥ 0, by the active set of Lawson and Hanson,
+/// with a step along the null direction where a row depends on the active ones.
+bool ConeProblem::solve_normals(const ConeContact * contacts, int count) noexcept
+{
+  const auto solve = [this](Eigen::VectorXd & v)
+  {
+    auto head = v.head(active_count_);
+    const auto lower =
+      active_matrix_.topLeftCorner(active_count_, active_count_).triangularView<Eigen::Lower>();
+    lower.solveInPlace(head);
+    lower.transpose().solveInPlace(head);
+  };
+  x_.head(row_count_).setZero();
+  std::fill(state_.begin(), state_.begin() + row_count_, static_cast<char>(kNotNormal));
+  for (int i = 0; i < count; ++i)
+  {
+    if (contacts[i].normal >= 0)
+    {
+      state_[static_cast<std::size_t>(contacts[i].normal)] = kFree;
+    }
+  }
+  active_count_ = 0;
+  bool met = true;
+  const int most = 20 + 10 * row_count_;
+  for (int iteration = 0; iteration < most; ++iteration)
+  {
+    int next = -1;
+    double worst = 0.0;
+    for (int row = 0; row < row_count_; ++row)
+    {
+      if (state_[static_cast<std::size_t>(row)] != kFree)
+      {
+        continue;
+      }
+      double size = scale_(row);
+      for (int k = 0; k < active_count_; ++k)
+      {
+        const int other = active_[static_cast<std::size_t>(k)];
+        size += std::abs(delassus_(row, other) * x_(other));
+      }
+      const double violation = -motion_now(row);
+      if (violation > kRounding * size && violation > worst * size)
+      {
+        worst = violation / size;
+        next = row;
+      }
+    }
+    if (next < 0)
+    {
+      return met;
+    }
+    // Makes room for the row: while it depends on the active ones, force moves over to it.
+    while (true)
+    {
+      if (!factor_active())
+      {
+        return false;
+      }
+      column_ = columns_.col(next);
+      const double size = column_.norm();
+      const double left = orthogonalise(active_count_, trial_);
+      if (left > kDependentAngle * size && active_count_ < active_basis_.cols())
+      {
+        break;
+      }
+      {
+        auto head = trial_.head(active_count_);
+        active_matrix_.topLeftCorner(active_count_, active_count_)
+          .triangularView<Eigen::Lower>()
+          .transpose()
+          .solveInPlace(head);
+      }
+      int first = -1;
+      double step = std::numeric_limits<double>::infinity();
+      for (int k = 0; k < active_count_; ++k)
+      {
+        const double x = x_(active_[static_cast<std::size_t>(k)]);
+        if (trial_(k) > 1e-9 && x / trial_(k) < step)
+        {
+          step = x / trial_(k);
+          first = k;
+        }
+      }
+      if (first < 0)
+      {
+        state_[static_cast<std::size_t>(next)] = kImpossible;
+        x_(next) = 0.0;
+        met = false;
+        next = -1;
+        break;
+      }
+      for (int k = 0; k < active_count_; ++k)
+      {
+        x_(active_[static_cast<std::size_t>(k)]) -= step * trial_(k);
+      }
+      x_(next) += step;
+      remove_active(first);
+    }
+    if (next < 0)
+    {
+      continue;
+    }
+    active_[static_cast<std::size_t>(active_count_++)] = next;
+    state_[static_cast<std::size_t>(next)] = kActive;
+    // To w = 0 on the active rows, stopping wherever a force reaches 0.
+    while (active_count_ > 0)
+    {
+      if (!factor_active())
+      {
+        return false;
+      }
+      for (int k = 0; k < active_count_; ++k)
+      {
+        trial_(k) = -r_(active_[static_cast<std::size_t>(k)]);
+      }
+      solve(trial_);
+      double step = 1.0;
+      int first = -1;
+      for (int k = 0; k < active_count_; ++k)
+      {
+        const double x = x_(active_[static_cast<std::size_t>(k)]);
+        if (!(trial_(k) > 0.0))
+        {
+          const double here = x > trial_(k) ? x / (x - trial_(k)) : 0.0;
+          if (first < 0 || here < step)
+          {
+            step = here;
+            first = k;
+          }
+        }
+      }
+      for (int k = 0; k < active_count_; ++k)
+      {
+        double & x = x_(active_[static_cast<std::size_t>(k)]);
+        x = first < 0 ? trial_(k) : std::max(0.0, x + step * (trial_(k) - x));
+      }
+      if (first < 0)
+      {
+        break;
+      }
+      remove_active(first);
+    }
+  }
+  return false;
+}
+
+void ConeProblem::sweep_tangents(const ConeContact & contact, double limit) noexcept
+{
+  double next[2] = {0.0, 0.0};
+  double old[2] = {0.0, 0.0};
+  double w[2] = {0.0, 0.0};
+  for (int k = 0; k < contact.tangent_count; ++k)
+  {
+    old[k] = x_(contact.tangent[k]);
+    w[k] = motion_now(contact.tangent[k]);
+  }
+  if (contact.tangent_count == 1)
+  {
+    const double d = delassus_(contact.tangent[0], contact.tangent[0]);
+    next[0] = d > 0.0 ? std::clamp(old[0] - w[0] / d, -limit, limit) : 0.0;
+  }
+  else
+  {
+    const double a = delassus_(contact.tangent[0], contact.tangent[0]);
+    const double b = delassus_(contact.tangent[0], contact.tangent[1]);
+    const double c = delassus_(contact.tangent[1], contact.tangent[1]);
+    const double determinant = a * c - b * b;
+    next[0] = old[0];
+    next[1] = old[1];
+    if (determinant > 1e-12 * a * c)
+    {
+      next[0] -= (c * w[0] - b * w[1]) / determinant;
+      next[1] -= (a * w[1] - b * w[0]) / determinant;
+    }
+    if (!(determinant > 1e-12 * a * c) || std::hypot(next[0], next[1]) > limit)
+    {
+      // On the rim of the disc: projected steps of the safe size.
+      const double safe = a + c;
+      next[0] = old[0];
+      next[1] = old[1];
+      for (int step = 0; step < 8 && safe > 0.0; ++step)
+      {
+        const double here[2] = {
+          w[0] + a * (next[0] - old[0]) + b * (next[1] - old[1]),
+          w[1] + b * (next[0] - old[0]) + c * (next[1] - old[1])};
+        next[0] -= here[0] / safe;
+        next[1] -= here[1] / safe;
+        const double length = std::hypot(next[0], next[1]);
+        if (length > limit)
+        {
+          next[0] *= limit / length;
+          next[1] *= limit / length;
+        }
+      }
+    }
+  }
+  for (int k = 0; k < contact.tangent_count; ++k)
+  {
+    x_(contact.tangent[k]) = next[k];
+  }
+}
+
+/// One contact's equations for the forces of the others, and a step of that part towards them.
+Status ConeProblem::sweep(const ConeContact & contact, double relaxation, double & change) noexcept
+{
+  double old[3] = {0.0, 0.0, 0.0};
+  double limit = contact.friction;
+  if (contact.normal >= 0)
+  {
+    double d = delassus_(contact.normal, contact.normal);
+    if (contact.sliding)
+    {
+      for (int k = 0; k < contact.tangent_count; ++k)
+      {
+        d -=
+          contact.friction * contact.direction[k] * delassus_(contact.normal, contact.tangent[k]);
+      }
+    }
+    const bool is_free = delassus_(contact.normal, contact.normal) > 0.0;
+    if (is_free && !(d > 0.0))
+    {
+      return Status::kNoUniqueSolution;
+    }
+    double & x = x_(contact.normal);
+    old[2] = x;
+    x = is_free ? std::max(0.0, x - motion_now(contact.normal) / d) : 0.0;
+    limit = contact.friction * x;
+  }
+  for (int k = 0; k < contact.tangent_count; ++k)
+  {
+    old[k] = x_(contact.tangent[k]);
+  }
+  if (contact.sliding)
+  {
+    for (int k = 0; k < contact.tangent_count; ++k)
+    {
+      x_(contact.tangent[k]) = -limit * contact.direction[k];
+    }
+  }
+  else if (contact.tangent_count > 0)
+  {
+    sweep_tangents(contact, limit);
+  }
+  // Between two points of the cone: inside it.
+  const auto relax = [&](int row, double before)
+  {
+    change = std::max(change, std::abs(x_(row) - before));
+    x_(row) = before + relaxation * (x_(row) - before);
+  };
+  if (contact.normal >= 0)
+  {
+    relax(contact.normal, old[2]);
+  }
+  for (int k = 0; k < contact.tangent_count; ++k)
+  {
+    relax(contact.tangent[k], old[k]);
+  }
+  return Status::kOk;
+}
+
+Status ConeProblem::solve(const ConeContact * contacts, int count) noexcept CD_NONBLOCKING
+{
+  const bool met = solve_normals(contacts, count);
+  bool has_friction = false;
+  for (int i = 0; i < count; ++i)
+  {
+    has_friction = has_friction || contacts[i].tangent_count > 0;
+  }
+  if (!has_friction)
+  {
+    update_motion();
+    return met ? Status::kOk : Status::kInconsistent;
+  }
+  Status result = Status::kNotConverged;
+  for (int k = 0; k < kSweeps; ++k)
+  {
+    double change = 0.0;
+    // Where sweeps swing between two answers, shorter steps settle.
+    const double relaxation = k < kSweeps / 4 ? 1.0 : k < kSweeps / 2 ? 0.5 : 0.2;
+    for (int i = 0; i < count; ++i)
+    {
+      const Status status = sweep(contacts[i], relaxation, change);
+      if (status != Status::kOk)
+      {
+        x_.head(row_count_).setZero();
+        update_motion();
+        return status;
+      }
+    }
+    const double largest = x_.head(row_count_).cwiseAbs().maxCoeff();
+    if (!std::isfinite(largest))
+    {
+      x_.head(row_count_).setZero();
+      update_motion();
+      return Status::kNotConverged;
+    }
+    if (change <= kSweepLast * largest)
+    {
+      result = Status::kOk;  // good enough to decide
+    }
+    if (change <= kSweepTolerance * largest || largest == 0.0)
+    {
+      result = Status::kOk;
+      break;
+    }
+  }
+  update_motion();
+  return met || result != Status::kOk ? result : Status::kInconsistent;
+}
+
+}  // namespace constrained_dynamics

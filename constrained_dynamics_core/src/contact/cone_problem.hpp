@@ -1,0 +1,93 @@
+#pragma once
+
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+/// One contact of a ConeProblem: a normal row that pushes, x_n ≥ 0 ⟂ w_n ≥ 0, with up to two
+/// tangential rows, |x_t| ≤ μ x_n against w_t; or friction of a constant bound without a normal.
+struct ConeContact
+{
+  int normal = -1;  ///< its row; −1: the bound is constant
+  int tangent_count = 0;
+  int tangent[2] = {-1, -1};
+  double friction = 0.0;  ///< μ, or the bound where there is no normal row
+  bool sliding = false;   ///< x_t = −μ x_n direction, whatever w_t
+  double direction[2] = {0.0, 0.0};
+};
+
+/// Simultaneous contacts with Coulomb friction on the Delassus matrix: with Q = L Lᵀ, y_i = L⁻¹ a_i
+/// (without the part that rows of equality take) and W = YᵀY,
+///     w = W x + r,   0 ≤ x_n ⟂ w_n ≥ 0,   |x_t| ≤ μ x_n,   x_t opposite to w_t where |x_t| = μ
+///     x_n.
+/// The same problem appears with velocities and impulses and with accelerations and forces.
+///
+/// Without friction it is a convex quadratic program, solved by an active set in finitely many
+/// steps, redundant rows included. With friction: projected Gauss-Seidel over the contacts, with a
+/// bounded number of sweeps, from the solution without friction. What it finds says which contacts
+/// push, stick and slide; exact numbers come from the equations of those modes.
+///
+/// Memory is taken in the constructor. Everything else is real-time safe.
+class ConeProblem
+{
+public:
+  /// @param speed_count n. @param max_rows most rows of contacts, rows of equality not counted.
+  ConeProblem(int speed_count, int max_rows);
+
+  /// Starts a problem whose motion without rows is u + Q⁻¹ f. kSingularInertia unless Q > 0.
+  [[nodiscard]] Status begin(
+    const ConstMatrixRef & mass_matrix, const ConstVectorRef & speeds,
+    const ConstVectorRef & force) noexcept CD_NONBLOCKING;
+  /// a u = target, before the first row of a contact. Redundant rows are left out.
+  void add_equality(const ConstVectorRef & row, double target) noexcept CD_NONBLOCKING;
+  /// w = a u − target. Returns the index of the row. @pre fewer than max_rows so far.
+  int add_row(const ConstVectorRef & row, double target) noexcept CD_NONBLOCKING;
+
+  /// Finds x. Statuses: kOk; kInconsistent where not all w_n ≥ 0 can be met (x is the nearest
+  /// found); kNotConverged (friction; x is the last sweep's); kNoUniqueSolution for a sliding
+  /// contact whose normal force does not push apart (Painlevé; x is 0).
+  [[nodiscard]] Status solve(const ConeContact * contacts, int count) noexcept CD_NONBLOCKING;
+
+  double force(int row) const { return x_(row); }     ///< x
+  double motion(int row) const { return w_(row); }    ///< w
+  double size(int row) const { return scale_(row); }  ///< what w may amount to, for tolerances
+  int row_count() const { return row_count_; }
+
+private:
+  bool solve_normals(const ConeContact * contacts, int count) noexcept;
+  double orthogonalise(int count, VectorRef coefficients) noexcept;
+  bool factor_active() noexcept;
+  void remove_active(int position) noexcept;
+  void update_motion() noexcept;
+  Status sweep(const ConeContact & contact, double relaxation, double & change) noexcept;
+  void sweep_tangents(const ConeContact & contact, double limit) noexcept;
+  double motion_now(int row) const noexcept;
+
+  Eigen::MatrixXd cholesky_;  // L of Q
+  Eigen::MatrixXd basis_;     // orthonormal columns of the rows of equality
+  Eigen::VectorXd motion_;    // Lᵀ u of the motion with the rows of equality
+  Eigen::VectorXd column_;
+  Eigen::MatrixXd columns_;        // Y
+  Eigen::MatrixXd delassus_;       // W
+  Eigen::MatrixXd active_matrix_;  // Cholesky factor of the active block of W
+  Eigen::MatrixXd active_basis_;   // orthonormal columns of the active rows
+  Eigen::VectorXd work_;
+  Eigen::VectorXd trial_;
+  Eigen::VectorXd r_;
+  Eigen::VectorXd x_;
+  Eigen::VectorXd w_;
+  Eigen::VectorXd scale_;
+  std::vector<int> active_;
+  std::vector<char> state_;  // of each row: 0 free, 1 active, 2 cannot be met, 3 no normal
+  int active_count_ = 0;
+  int basis_count_ = 0;
+  int row_count_ = 0;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,177 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/contact.hpp"
+#include "constrained_dynamics/dynamics.hpp"
+#include "constrained_dynamics/impact.hpp"
+#include "contact/cone_problem.hpp"
+
+namespace constrained_dynamics
+{
+
+/// What decisions about contacts need of a simulation.
+class ContactHost
+{
+public:
+  virtual ~ContactHost() = default;
+  /// Rows and inputs at a state.
+  virtual Status update(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
+    CD_NONBLOCKING = 0;
+  virtual const Eigen::VectorXd & input_values() const noexcept CD_NONBLOCKING = 0;
+  virtual void record(const ContactEvent & event) noexcept CD_NONBLOCKING = 0;
+};
+
+/// The modes of the contacts of one simulation, and how they change.
+///
+/// Within a phase the modes are fixed and the motion is smooth: closed contacts and sticking
+/// frictions are rows in force, sliding friction is a given multiplier in proportion to its normal
+/// force. Event functions say when a mode ends; `decide` finds the modes that follow.
+///
+/// Memory is taken in the constructor. Everything else is real-time safe.
+class ContactRuntime
+{
+public:
+  ContactRuntime(const Dynamics & dynamics, std::shared_ptr<const ContactSet> contacts);
+
+  const ContactSet & contacts() const { return *set_; }
+  bool is_empty() const { return set_->contacts().empty() && set_->frictions().empty(); }
+
+  /// The step after which modes are looked at; 0: events are located.
+  void set_step(double step) noexcept { step_ = step; }
+
+  /// Forgets everything: all contacts open, their rows switched off.
+  void reset(Workspace & workspace) noexcept CD_NONBLOCKING;
+
+  /// In place of Dynamics::solve_rows: with the forces that belong to the modes.
+  /// Statuses: as there, and kNoUniqueSolution (Painlevé).
+  Status solve(const ConstVectorRef & inputs, Workspace & workspace) noexcept CD_NONBLOCKING;
+
+  /// One function a contact, then one a friction; below 0 the mode has ended. @pre solve.
+  int event_count() const { return static_cast<int>(fired_.size()); }
+  double event_function(int i, const Workspace & workspace) const noexcept CD_NONBLOCKING;
+  /// Rounding that an event function may contain.
+  double event_tolerance(int i, const Workspace & workspace) const noexcept CD_NONBLOCKING;
+  /// Which functions have come to an end; `decide` reads and clears them.
+  std::vector<char> & fired() noexcept { return fired_; }
+
+  /// Half of the time in which an open contact that touches with a small velocity comes back, for a
+  /// constant acceleration; 0 where it does not leave. @pre solve.
+  double hop(int contact, const Workspace & workspace) const noexcept CD_NONBLOCKING;
+  bool is_open(int contact) const noexcept
+  {
+    return normal_[static_cast<std::size_t>(contact)] == Normal::kOpen;
+  }
+  /// Whether an event function below 0 means something: open contacts that leave do not.
+  bool is_closing(int contact, const Workspace & workspace) const noexcept CD_NONBLOCKING
+  {
+    return gap_rate(contact, workspace) < 0.0;
+  }
+
+  /// Remembers directions and displacements at the end of a step. @pre rows of that state.
+  void commit(const Workspace & workspace) noexcept CD_NONBLOCKING;
+
+  /// Modes for the state and what has fired; u jumps where contacts strike or begin to stick.
+  /// Statuses: those of solve and of ImpactSolver::solve.
+  Status decide(
+    double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
+    ContactHost & host) noexcept CD_NONBLOCKING;
+
+  /// An impulse, or a constraint that is switched on (−1: none), with the contacts as they are.
+  Status jump(
+    double time, const ConstVectorRef & q, VectorRef u, const ConstVectorRef & impulse,
+    int switched_on, Workspace & workspace, ContactHost & host) noexcept CD_NONBLOCKING;
+
+private:
+  enum class Normal : std::uint8_t
+  {
+    kOpen,
+    kClosed,      // its row is in force
+    kIdle,        // touches without force: other rows carry it
+    kSeparating,  // compliant, inside, would pull
+    kForce,       // force law
+  };
+  enum class Slip : std::uint8_t
+  {
+    kNone,
+    kStick,
+    kSlide,
+    kDahl,
+  };
+  struct FrictionState
+  {
+    Slip slip = Slip::kNone;
+    bool armed = false;  // has slid away from zero, so that its end can be seen
+    double direction[2] = {1.0, 0.0};
+    double dahl_force = 0.0;
+    double dahl_place = 0.0;
+  };
+
+  int row_of_contact(int contact) const noexcept;
+  int row_of_friction(int friction) const noexcept;
+  int row_count(int friction) const noexcept;
+  double gap(int contact, const Workspace & workspace) const noexcept;
+  double gap_rate(int contact, const Workspace & workspace) const noexcept;
+  double gap_acceleration(int contact, const Workspace & workspace) const noexcept;
+  double normal_force(int contact, const Workspace & workspace) const noexcept;
+  double slip_speed(int friction, const Workspace & workspace) const noexcept;
+  double tangent_force(int friction, const Workspace & workspace) const noexcept;
+  double static_bound(int friction, const Workspace & workspace) const noexcept;
+  bool is_dry(int friction) const noexcept;
+  void slide_direction(int friction, const Workspace & workspace, double * s) const noexcept;
+  double dahl_force(int friction, const Workspace & workspace) const noexcept;
+  void add_given(int friction, double bound, Workspace & workspace) const noexcept;
+  Status solve_sliding(const ConstVectorRef & inputs, Workspace & workspace) noexcept;
+
+  void switch_rows(Workspace & workspace) const noexcept;
+  void begin_impact(const Workspace & workspace) noexcept;
+  Status strike(
+    double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
+    ContactHost & host) noexcept;
+  void choose_normals(const Workspace & workspace) noexcept;
+  void choose_slips(const Workspace & workspace) noexcept;
+  bool holds(const Workspace & workspace) const noexcept;
+  Status choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept;
+  bool is_at_rim(const ConeContact & contact) const noexcept;
+  void read_cones(int count) noexcept;
+  void record_changes(double time, const Workspace & workspace, ContactHost & host) noexcept;
+
+  const Dynamics * dynamics_;
+  std::shared_ptr<const ContactSet> set_;
+  double step_ = 0.0;
+  double unseen_ = 0.0;  // speed of bounces that fixed steps cannot see
+  std::vector<Normal> normal_;
+  std::vector<Normal> old_normal_;
+  std::vector<FrictionState> friction_;
+  std::vector<FrictionState> old_friction_;
+  std::vector<char> fired_;
+  std::vector<char> touching_;
+  std::vector<char> candidate_;
+  std::vector<char> gives_way_;  // frictions in a plane that cannot hold any longer
+  bool any_gives_way_ = false;
+  std::vector<double> law_force_;
+  std::vector<int> impacts_in_a_row_;
+  std::vector<double> last_impact_;
+
+  std::vector<int> sliding_;  // frictions with an unknown normal force
+  Eigen::VectorXd base_normals_;
+  Eigen::VectorXd unknown_normals_;
+  Eigen::MatrixXd sliding_matrix_;
+
+  ConeProblem cone_;
+  std::vector<ConeContact> cone_contacts_;
+  std::vector<int> cone_owner_;  // contact, or −1 − friction
+  Eigen::VectorXd row_buffer_;
+  Eigen::VectorXd force_;
+  Eigen::VectorXd zero_speeds_;
+
+  ImpactSolver impact_solver_;
+  ImpactProblem impact_;
+  ImpactSolution impact_solution_;
+  Eigen::VectorXd speeds_before_;
+};
+
+}  // namespace constrained_dynamics

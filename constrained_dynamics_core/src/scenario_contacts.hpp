@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "constrained_dynamics/constraints/compliant_row.hpp"
+#include "constrained_dynamics/contact.hpp"
+#include "scenario_reader.hpp"
+#include "scenario_system.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Keys of a unilateral constraint, below `unilateral` or directly in a `contact`.
+const std::vector<std::string> & contact_keys();
+
+/// Reads them. @param law where the contact has a law of its row, it is put here.
+Contact read_contact(const ScenarioReader & reader, std::optional<RowLaw> & law);
+
+/// Reads a law of rows: `kind` and its numbers.
+RowLaw read_law(const ScenarioReader & reader);
+
+/// A number or a square matrix.
+Gain read_gain(const ScenarioReader & reader);
+
+/// Reads a dry friction: `coefficient` (of a contact) or `bound`, `static`, `viscous`,
+/// `creep_speed`, `dahl_stiffness`.
+/// @param extra_keys further keys that are allowed.
+DryFriction read_friction(
+  const ScenarioReader & reader, bool of_contact, const std::vector<std::string> & extra_keys = {});
+
+/// Friction of joints: `system.friction` and what the robot descriptions state.
+void add_joint_frictions(
+  const ScenarioReader & system, const RigidBodySystem & robot,
+  std::vector<std::shared_ptr<const Constraint>> & constraints, std::vector<bool> & active,
+  ScenarioContacts & contacts);
+
+/// Reads the section `events`.
+std::vector<ScheduledChange> read_events(
+  const ScenarioReader & reader, const ConstraintSet & constraints, const ContactSet & contacts);
+
+}  // namespace constrained_dynamics
