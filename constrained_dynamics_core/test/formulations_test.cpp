@@ -833,7 +833,8 @@ class FormulationsOnScenarios : public testing::TestWithParam<std::string>
 
 TEST_P(FormulationsOnScenarios, when_states_are_random_on_the_manifold_expect_agreement)
 {
-  if (GetParam().rfind("panda", 0) == 0 && std::string(CD_EXAMPLE_ROBOT_DATA).empty())
+  const bool needs_robot = GetParam().rfind("panda", 0) == 0 || GetParam().rfind("solo12", 0) == 0;
+  if (needs_robot && std::string(CD_EXAMPLE_ROBOT_DATA).empty())
   {
     GTEST_SKIP() << "example-robot-data is not installed";
   }
