@@ -143,7 +143,7 @@ DryFriction read_friction(
   if (!reader.node().is_map())
   {
     friction.kinetic = reader.nonnegative();
-    friction.static_ = friction.kinetic;
+    friction.stiction = friction.kinetic;
     return friction;
   }
   std::vector<std::string> keys = {main, "static", "viscous", "creep_speed"};
@@ -154,8 +154,8 @@ DryFriction read_friction(
   keys.insert(keys.end(), extra_keys.begin(), extra_keys.end());
   reader.allow_keys(keys);
   friction.kinetic = nonnegative_or(reader, main, 0.0);
-  friction.static_ = nonnegative_or(reader, "static", friction.kinetic);
-  if (friction.static_ < friction.kinetic)
+  friction.stiction = nonnegative_or(reader, "static", friction.kinetic);
+  if (friction.stiction < friction.kinetic)
   {
     reader.at("static").fail("allowed: at least " + main);
   }
@@ -180,7 +180,7 @@ void add_joint_frictions(
     {
       DryFriction friction;
       friction.kinetic = bound;
-      friction.static_ = bound;
+      friction.stiction = bound;
       frictions.emplace_back(joint, friction);
     }
   }

@@ -358,7 +358,8 @@ RunResult Simulation::run_fixed(double until, double output_interval, const Obse
     counts_.time = state_.time;
     return counts_;
   };
-  Status status = evaluate();
+  Status status = apply_due_changes();
+  status = has_output(status) ? worse(status, evaluate()) : status;
   if (!has_output(status))
   {
     return finish(status, false);

@@ -461,7 +461,7 @@ RandomImpact random_impact(std::mt19937_64 & random)
   const Eigen::MatrixXd root = gaussian(n, n);
   impact.Q = root * root.transpose() + 0.1 * Eigen::MatrixXd::Identity(n, n);
   // Rows of rank `rank`: redundant where m exceeds it. Sometimes one row twice. Rows that depend on
-  // each other by accident of rounding alone say nothing about impacts: singular values within 1e3.
+  // each other by accident of rounding alone say nothing about impacts: singular values within 1e2.
   Eigen::VectorXd singular_values;
   do
   {
@@ -472,7 +472,7 @@ RandomImpact random_impact(std::mt19937_64 & random)
     }
     singular_values = Eigen::JacobiSVD<Eigen::MatrixXd>(impact.A).singularValues();
   } while ((singular_values.array() > 1e-10 * singular_values(0) &&
-            singular_values.array() < 1e-3 * singular_values(0))
+            singular_values.array() < 1e-2 * singular_values(0))
              .any());
   impact.unilateral = pick(0, 1) == 1;
   impact.common = pick(0, 1) == 1;
@@ -505,9 +505,12 @@ RandomImpact random_impact(std::mt19937_64 & random)
   }
   if (in_force > 0)
   {
-    // Rows in force hold before the impact.
+    // Rows in force hold before the impact; twice, so that what is left is rounding of this u.
     const Eigen::RowVectorXd a = impact.A.row(0);
-    impact.u -= a.transpose() * ((a * impact.u)(0) + impact.alpha(0)) / a.squaredNorm();
+    for (int pass = 0; pass < 2; ++pass)
+    {
+      impact.u -= a.transpose() * ((a * impact.u)(0) + impact.alpha(0)) / a.squaredNorm();
+    }
   }
   return impact;
 }
@@ -523,6 +526,7 @@ TEST(RandomImpacts, when_a_million_happen_expect_momentum_restitution_complement
   double worst_complementarity = 0.0;
   double worst_energy = 0.0;
   int scaled = 0;
+  int wedged = 0;
   int inconsistent = 0;
   int bilateral = 0;
   for (int k = 0; k < count; ++k)
@@ -535,7 +539,12 @@ TEST(RandomImpacts, when_a_million_happen_expect_momentum_restitution_complement
     const Status status = solver.solve(*impact.problem, 0.0, q, impact.u, workspace, after);
     ASSERT_TRUE(has_output(status)) << "impact " << k << ": " << to_string(status);
     const Eigen::VectorXd change = after.speeds - impact.u;
-    const double size = impact.Q.norm() * (impact.u.norm() + after.speeds.norm());
+    // Contacts that wedge each other push with many times the momentum (some hundred in a million):
+    // then AᵀΛ is rounding of ‖A‖ ‖Λ‖, and nothing in double precision can be closer.
+    const double wedge = 1e-3 * impact.A.norm() * after.multipliers.norm();
+    const double momentum = impact.Q.norm() * (impact.u.norm() + after.speeds.norm());
+    const double size = std::max(momentum, wedge);
+    wedged += wedge > momentum ? 1 : 0;
     worst_momentum = std::max(
       worst_momentum, (impact.Q * change - impact.A.transpose() * after.multipliers).norm() / size);
     const Eigen::VectorXd before = impact.A * impact.u + impact.alpha;
@@ -546,9 +555,14 @@ TEST(RandomImpacts, when_a_million_happen_expect_momentum_restitution_complement
     if (status == Status::kInconsistent)
     {
       ++inconsistent;  // different e on rows that depend on each other, or a moving vice
-      ASSERT_TRUE(impact.moving || (!impact.common && !impact.unilateral)) << "impact " << k;
+      ASSERT_TRUE(impact.moving || (!impact.common && !impact.unilateral))
+        << "impact " << k << ", unilateral " << impact.unilateral << ", e scaled by " << s
+        << ", inconsistency " << after.inconsistency << "\nA\n"
+        << impact.A << "\nbefore " << before.transpose() << "\nafter " << rates.transpose()
+        << "\nimpulses " << after.multipliers.transpose();
     }
-    if (!impact.unilateral && (impact.common || status == Status::kOk))
+    // Different e on rows that depend on each other cannot all be met.
+    if (!impact.unilateral && (impact.common || after.rank == impact.A.rows()))
     {
       ++bilateral;
       for (Eigen::Index i = 0; i < rates.size(); ++i)
@@ -582,9 +596,10 @@ TEST(RandomImpacts, when_a_million_happen_expect_momentum_restitution_complement
   }
   std::printf(
     "momentum %.1e, restitution %.1e (%d), complementarity %.1e, energy gain %.1e, e scaled in %d, "
-    "inconsistent %d\n",
+    "inconsistent %d, wedged %d\n",
     worst_momentum, worst_restitution, bilateral, worst_complementarity, worst_energy, scaled,
-    inconsistent);
+    inconsistent, wedged);
+  EXPECT_LE(wedged, count / 1000);
   EXPECT_LE(worst_momentum, 1e-12);
   EXPECT_LE(worst_restitution, 1e-10);
   EXPECT_LE(worst_complementarity, 1e-10);

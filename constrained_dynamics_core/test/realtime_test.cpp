@@ -39,7 +39,8 @@ std::vector<std::string> example_names()
 
 bool needs_robot_data(const std::string & name)
 {
-  return name.rfind("panda", 0) == 0 && std::string(CD_EXAMPLE_ROBOT_DATA).empty();
+  return (name.rfind("panda", 0) == 0 || name.rfind("solo12", 0) == 0) &&
+         std::string(CD_EXAMPLE_ROBOT_DATA).empty();
 }
 
 class RealTimeRule : public testing::TestWithParam<std::string>

@@ -48,7 +48,7 @@ struct DryFriction
 {
   int constraint = 0;    ///< the velocity rows
   int contact = -1;      ///< index among the contacts, whose normal force bounds it; −1: none
-  double static_ = 0.0;  ///< μ_s; without a contact the bound itself [N, N m]
+  double stiction = 0.0;  ///< μ_s; without a contact the bound itself [N, N m]
   double kinetic = 0.0;  ///< μ_k ≤ μ_s, likewise
   double viscous = 0.0;  ///< besides, −viscous · ψ while it slides (without a contact: always)
   double creep_speed = 1e-9;  ///< |ψ| up to this counts as no slip

@@ -106,7 +106,8 @@ public:
 
   /// Switches a constraint that no contact manages. Where it is switched on with a velocity that
   /// violates it, the speeds jump (E13) by an impulse that the event reports.
-  /// Statuses as ImpactSolver::solve; nothing is changed without output. Real-time safe: yes.
+  /// Statuses as ImpactSolver::solve, kSizeMismatch for a constraint that does not exist or that a
+  /// contact manages; nothing is changed without output. Real-time safe: yes.
   [[nodiscard]] Status switch_constraint(int constraint, bool active) noexcept CD_NONBLOCKING;
 
   /// Applies a generalized impulse (n) at once; closed contacts and active constraints share it.

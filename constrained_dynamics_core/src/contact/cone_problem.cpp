@@ -18,6 +18,8 @@ constexpr double kDependent = 1e-18;
 constexpr double kDependentAngle = 1e-7;
 // Violations below this fraction of the terms they are made of are rounding.
 constexpr double kRounding = 1e-13;
+// What a row that depends on others may miss before they contradict each other.
+constexpr double kUnmet = 1e-12;
 constexpr int kSweeps = 2000;
 constexpr double kSweepTolerance = 1e-14;
 constexpr double kSweepLast = 1e-9;
@@ -47,6 +49,7 @@ ConeProblem::ConeProblem(int speed_count, int max_rows)
   x_(Eigen::VectorXd::Zero(max_rows)),
   w_(Eigen::VectorXd::Zero(max_rows)),
   scale_(Eigen::VectorXd::Ones(max_rows)),
+  raw_size_(Eigen::VectorXd::Zero(max_rows)),
   active_(static_cast<std::size_t>(max_rows), 0),
   state_(static_cast<std::size_t>(max_rows), kFree)
 {
@@ -103,6 +106,7 @@ int ConeProblem::add_row(const ConstVectorRef & row, double target) noexcept CD_
   r_(index) = y.dot(motion_) - target;
   scale_(index) = std::abs(target) + y.norm() * motion_.norm();
   const double before = y.squaredNorm();
+  raw_size_(index) = std::sqrt(before);
   for (int pass = 0; pass < 2; ++pass)
   {
     for (int k = 0; k < basis_count_; ++k)
@@ -125,6 +129,18 @@ int ConeProblem::add_row(const ConstVectorRef & row, double target) noexcept CD_
 double ConeProblem::motion_now(int row) const noexcept
 {
   return r_(row) + delassus_.col(row).head(row_count_).dot(x_.head(row_count_));
+}
+
+/// What w may amount to with the rounding that large forces bring along.
+double ConeProblem::rounding_size(int row) const noexcept
+{
+  double size = scale_(row);
+  for (int k = 0; k < active_count_; ++k)
+  {
+    const int other = active_[static_cast<std::size_t>(k)];
+    size += raw_size_(row) * raw_size_(other) * std::abs(x_(other));
+  }
+  return size;
 }
 
 void ConeProblem::update_motion() noexcept
@@ -269,7 +285,7 @@ bool ConeProblem::solve_normals(const ConeContact * contacts, int count) noexcep
       {
         state_[static_cast<std::size_t>(next)] = kImpossible;
         x_(next) = 0.0;
-        met = false;
+        met = met && -motion_now(next) <= kUnmet * rounding_size(next);
         next = -1;
         break;
       }

@@ -64,6 +64,7 @@ private:
   double orthogonalise(int count, VectorRef coefficients) noexcept;
   bool factor_active() noexcept;
   void remove_active(int position) noexcept;
+  double rounding_size(int row) const noexcept;
   void update_motion() noexcept;
   Status sweep(const ConeContact & contact, double relaxation, double & change) noexcept;
   void sweep_tangents(const ConeContact & contact, double limit) noexcept;
@@ -83,6 +84,7 @@ private:
   Eigen::VectorXd x_;
   Eigen::VectorXd w_;
   Eigen::VectorXd scale_;
+  Eigen::VectorXd raw_size_;  // ‖L⁻¹ a‖, with the part that the rows of equality take
   std::vector<int> active_;
   std::vector<char> state_;  // of each row: 0 free, 1 active, 2 cannot be met, 3 no normal
   int active_count_ = 0;

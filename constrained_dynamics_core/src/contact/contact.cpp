@@ -89,7 +89,7 @@ void check(const ConstraintSet & set, std::size_t contacts, const DryFriction & 
   }
   require(friction.kinetic >= 0.0, owner, "kinetic friction", friction.kinetic, "0 or above");
   require(
-    friction.static_ >= friction.kinetic, owner, "static friction", friction.static_,
+    friction.stiction >= friction.kinetic, owner, "static friction", friction.stiction,
     "at least the kinetic one");
   require(friction.viscous >= 0.0, owner, "viscous friction", friction.viscous, "0 or above");
   require(friction.creep_speed > 0.0, owner, "creep_speed", friction.creep_speed, "above 0");

@@ -13,6 +13,11 @@
 namespace constrained_dynamics
 {
 
+// Contacts that are as close as this [m, rad] when another strikes take part in the impact.
+constexpr double kTouch = 1e-9;
+// Forces below this fraction of the largest are rounding.
+constexpr double kForceRounding = 1e-11;
+
 /// What decisions about contacts need of a simulation.
 class ContactHost
 {

@@ -1,0 +1,666 @@
+#include <algorithm>
+#include <cmath>
+
+#include "contact/contact_runtime.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+// Slower than this after an impact a contact stays closed [m/s, rad/s].
+constexpr double kStays = 1e-10;
+// Impacts of one contact that follow each other faster than this are chatter [s] …
+constexpr double kChatterTime = 1e-10;
+// … and after this many of them there is no restitution any more.
+constexpr int kChatterImpacts = 8;
+// Two-dimensional slip that turns by more than a right angle in a step has not ended.
+constexpr double kEndOfSlip = 1e3;
+
+}  // namespace
+
+void ContactRuntime::reset(Workspace & workspace) noexcept CD_NONBLOCKING
+{
+  std::fill(normal_.begin(), normal_.end(), Normal::kOpen);
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    friction_[i] = FrictionState{};
+  }
+  std::fill(fired_.begin(), fired_.end(), static_cast<char>(0));
+  std::fill(impacts_in_a_row_.begin(), impacts_in_a_row_.end(), 0);
+  std::fill(last_impact_.begin(), last_impact_.end(), -1e300);
+  workspace.given_multipliers().setZero();
+  switch_rows(workspace);
+}
+
+void ContactRuntime::switch_rows(Workspace & workspace) const noexcept
+{
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    workspace.set_active(set_->contacts()[i].constraint, normal_[i] == Normal::kClosed);
+  }
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    workspace.set_active(set_->frictions()[i].constraint, friction_[i].slip == Slip::kStick);
+  }
+}
+
+/// Roles of all constraints: what is in force stays so, contacts that touch are unilateral.
+void ContactRuntime::begin_impact(const Workspace & workspace) noexcept
+{
+  impact_.impulse.setZero();
+  impact_.restitution.setZero();
+  for (int i = 0; i < dynamics_->constraints().size(); ++i)
+  {
+    const bool is_managed = set_->manages(i);
+    impact_.roles[static_cast<std::size_t>(i)] =
+      !is_managed && workspace.is_active(i) ? ImpactRole::kInForce : ImpactRole::kAbsent;
+  }
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (touching_[i] != 0)
+    {
+      impact_.roles[static_cast<std::size_t>(set_->contacts()[i].constraint)] =
+        ImpactRole::kUnilateral;
+    }
+  }
+}
+
+/// Impact of the contacts that touch.
+Status ContactRuntime::strike(
+  double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
+  ContactHost & host) noexcept
+{
+  begin_impact(workspace);
+  // Fixed steps cannot see bounces that last no longer than a few of them.
+  unseen_ = 0.0;
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (touching_[i] != 0)
+    {
+      unseen_ =
+        std::max(unseen_, 4.0 * step_ * std::abs(gap_acceleration(static_cast<int>(i), workspace)));
+    }
+  }
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    const Contact & contact = set_->contacts()[i];
+    const double approach = -gap_rate(static_cast<int>(i), workspace);
+    if (touching_[i] == 0 || !(approach > std::max(contact.rest_speed, unseen_)))
+    {
+      continue;
+    }
+    impacts_in_a_row_[i] = time - last_impact_[i] < kChatterTime ? impacts_in_a_row_[i] + 1 : 0;
+    last_impact_[i] = time;
+    if (impacts_in_a_row_[i] < kChatterImpacts)
+    {
+      impact_.restitution(contact.constraint) = contact.restitution;
+    }
+  }
+  speeds_before_ = workspace.rows().velocity;
+  const Status status = impact_solver_.solve(impact_, time, q, u, workspace, impact_solution_);
+  if (!has_output(status))
+  {
+    return status;
+  }
+  u = impact_solution_.speeds;
+  const Status updated = host.update(time, q, u);
+  if (updated != Status::kOk)
+  {
+    return updated;
+  }
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    const int row = row_of_contact(static_cast<int>(i));
+    const double impulse = std::abs(impact_solution_.multipliers(row));
+    if (touching_[i] == 0 || !(impulse > 0.0))
+    {
+      continue;
+    }
+    ContactEvent event;
+    event.time = time;
+    event.kind = ContactEventKind::kImpact;
+    event.constraint = set_->contacts()[i].constraint;
+    event.impulse = impulse;
+    const int friction = set_->friction_of(static_cast<int>(i));
+    if (friction >= 0)
+    {
+      event.friction_impulse =
+        impact_solution_.multipliers.segment(row_of_friction(friction), row_count(friction)).norm();
+    }
+    event.speed_before = speeds_before_(row);
+    event.speed_after = workspace.rows().velocity(row);
+    event.energy_change = impact_solution_.energy_change;
+    event.restitution_scale = impact_solution_.restitution_scale;
+    host.record(event);
+  }
+  return status;
+}
+
+/// Which contacts may push after this instant.
+void ContactRuntime::choose_normals(const Workspace & workspace) noexcept
+{
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    const int contact = static_cast<int>(i);
+    const bool is_compliant = set_->is_compliant(contact);
+    const bool has_fired = fired_[i] != 0;
+    const Normal before = normal_[i];
+    candidate_[i] = 0;
+    if (set_->contacts()[i].stiffness > 0.0)
+    {
+      normal_[i] = gap(contact, workspace) < 0.0 || (before == Normal::kOpen && has_fired)
+                     ? Normal::kForce
+                     : Normal::kOpen;
+      if (before == Normal::kForce && has_fired)
+      {
+        normal_[i] = Normal::kOpen;
+      }
+      continue;
+    }
+    if (is_compliant)
+    {
+      const bool is_inside =
+        gap(contact, workspace) < 0.0 || (before == Normal::kOpen && has_fired);
+      const bool pulls = before == Normal::kClosed && has_fired && !set_->contacts()[i].adhesive;
+      const bool waits = before == Normal::kSeparating && !has_fired;
+      candidate_[i] = is_inside && !pulls && !waits;
+      normal_[i] = !is_inside           ? Normal::kOpen
+                   : candidate_[i] != 0 ? Normal::kClosed
+                                        : Normal::kSeparating;
+      continue;
+    }
+    const double scale = 1.0 + std::abs(speeds_before_(row_of_contact(contact)));
+    const bool stays =
+      touching_[i] != 0 && gap_rate(contact, workspace) <= std::max(kStays * scale, unseen_);
+    const bool pulls = before == Normal::kClosed && has_fired;
+    candidate_[i] = stays && !pulls;
+    normal_[i] = candidate_[i] != 0 ? Normal::kClosed : Normal::kOpen;
+  }
+}
+
+/// First guess: what slips slides on, what does not sticks.
+void ContactRuntime::choose_slips(const Workspace & workspace) noexcept
+{
+  any_gives_way_ = false;
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    const int k = static_cast<int>(i);
+    const DryFriction & friction = set_->frictions()[i];
+    FrictionState & state = friction_[i];
+    const bool has_fired = fired_[normal_.size() + i] != 0;
+    const int row = row_of_friction(k);
+    gives_way_[i] = 0;
+    const bool acts = friction.contact < 0 ||
+                      normal_[static_cast<std::size_t>(friction.contact)] == Normal::kClosed ||
+                      normal_[static_cast<std::size_t>(friction.contact)] == Normal::kForce;
+    const double speed = slip_speed(k, workspace);
+    if (!acts)
+    {
+      state.slip = Slip::kNone;
+      continue;
+    }
+    if (friction.dahl_stiffness > 0.0)
+    {
+      if (state.slip != Slip::kDahl)
+      {
+        state.dahl_force = 0.0;
+        state.dahl_place = workspace.terms().coordinates(friction.coordinate);
+        state.slip = Slip::kDahl;
+      }
+      state.dahl_force = dahl_force(k, workspace);
+      state.dahl_place = workspace.terms().coordinates(friction.coordinate);
+      const double v = workspace.rows().velocity(row);
+      state.direction[0] = has_fired ? -state.direction[0] : v < 0.0 ? -1.0 : 1.0;
+      continue;
+    }
+    if (!is_dry(k))
+    {
+      state.slip = Slip::kSlide;
+      state.armed = false;
+      continue;
+    }
+    if (state.slip == Slip::kStick && has_fired)
+    {
+      if (row_count(k) == 2)
+      {
+        // Which way it gives way in a plane is a matter of all contacts together.
+        gives_way_[i] = 1;
+        any_gives_way_ = true;
+        continue;
+      }
+      // It slides away against the force that held it.
+      const double held = tangent_force(k, workspace);
+      for (int r = 0; r < row_count(k); ++r)
+      {
+        state.direction[r] = -workspace.solution().multipliers(row + r) / held;
+      }
+      state.slip = Slip::kSlide;
+      state.armed = false;
+      continue;
+    }
+    if (state.slip == Slip::kSlide && !state.armed && !has_fired)
+    {
+      continue;
+    }
+    double along = 0.0;
+    for (int r = 0; r < row_count(k); ++r)
+    {
+      along += state.direction[r] * workspace.rows().velocity(row + r);
+    }
+    const bool has_ended =
+      state.slip == Slip::kSlide && has_fired &&
+      (row_count(k) == 1 || speed <= kEndOfSlip * friction.creep_speed || along <= 0.0);
+    if (speed > friction.creep_speed && !has_ended)
+    {
+      state.slip = Slip::kSlide;
+      state.armed = true;
+      for (int r = 0; r < row_count(k); ++r)
+      {
+        state.direction[r] = workspace.rows().velocity(row + r) / speed;
+      }
+      continue;
+    }
+    state.slip = Slip::kStick;
+  }
+}
+
+/// Whether the modes agree with their forces.
+bool ContactRuntime::holds(const Workspace & workspace) const noexcept
+{
+  const double largest = workspace.solution().multipliers.cwiseAbs().maxCoeff();
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (
+      normal_[i] == Normal::kClosed && !set_->contacts()[i].adhesive &&
+      normal_force(static_cast<int>(i), workspace) < -kForceRounding * largest)
+    {
+      return false;
+    }
+  }
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    const int k = static_cast<int>(i);
+    if (
+      friction_[i].slip == Slip::kStick &&
+      tangent_force(k, workspace) > static_bound(k, workspace) + kForceRounding * largest)
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Modes by the cone problem of accelerations and forces over all candidates.
+Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept
+{
+  const SystemTerms & terms = workspace.terms();
+  const Rows & rows = workspace.rows();
+  // Forces that are known: all but those of candidates.
+  force_ = terms.force;
+  force_.noalias() += terms.input_matrix * host.input_values();
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (normal_[i] == Normal::kForce)
+    {
+      const int row = row_of_contact(static_cast<int>(i));
+      force_ += workspace.given_multipliers()(row) * rows.jacobian.row(row).transpose();
+    }
+  }
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    const int contact = set_->frictions()[i].contact;
+    const bool is_known = friction_[i].slip == Slip::kDahl ||
+                          (friction_[i].slip == Slip::kSlide &&
+                           (contact < 0 || candidate_[static_cast<std::size_t>(contact)] == 0));
+    for (int r = 0; is_known && r < row_count(static_cast<int>(i)); ++r)
+    {
+      const int row = row_of_friction(static_cast<int>(i)) + r;
+      force_ += workspace.given_multipliers()(row) * rows.jacobian.row(row).transpose();
+    }
+  }
+  const Status begun = cone_.begin(terms.mass_matrix, zero_speeds_, force_);
+  if (begun != Status::kOk)
+  {
+    return begun;
+  }
+  for (int i = 0; i < dynamics_->constraints().size(); ++i)
+  {
+    for (int r = 0;
+         workspace.is_active(i) && !set_->manages(i) && r < dynamics_->constraints()[i].row_count();
+         ++r)
+    {
+      const int row = dynamics_->constraints().row_offset(i) + r;
+      row_buffer_ = rows.jacobian.row(row).transpose();
+      cone_.add_equality(row_buffer_, rows.bias(row));
+    }
+  }
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (normal_[i] == Normal::kClosed && set_->contacts()[i].adhesive)
+    {
+      const int row = row_of_contact(static_cast<int>(i));
+      row_buffer_ = rows.jacobian.row(row).transpose();
+      cone_.add_equality(row_buffer_, rows.bias(row));
+    }
+  }
+  int count = 0;
+  const auto add_tangents = [&](int friction, ConeContact & to)
+  {
+    const FrictionState & state = friction_[static_cast<std::size_t>(friction)];
+    const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
+    to.sliding = state.slip == Slip::kSlide;
+    const bool moves = to.sliding || gives_way_[static_cast<std::size_t>(friction)] != 0;
+    to.friction = moves ? law.kinetic : law.stiction;
+    to.tangent_count = to.friction > 0.0 ? row_count(friction) : 0;
+    if (to.sliding)
+    {
+      slide_direction(friction, workspace, to.direction);
+    }
+    for (int r = 0; r < to.tangent_count; ++r)
+    {
+      const int row = row_of_friction(friction) + r;
+      row_buffer_ = rows.jacobian.row(row).transpose();
+      to.tangent[r] = cone_.add_row(row_buffer_, rows.bias(row));
+    }
+  };
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (candidate_[i] == 0)
+    {
+      continue;
+    }
+    const int contact = static_cast<int>(i);
+    const double side = set_->contacts()[i].side;
+    const int row = row_of_contact(contact);
+    if (set_->contacts()[i].adhesive)
+    {
+      continue;
+    }
+    ConeContact & to = cone_contacts_[static_cast<std::size_t>(count)];
+    to = ConeContact{};
+    row_buffer_ = -side * rows.jacobian.row(row).transpose();
+    to.normal = cone_.add_row(row_buffer_, -side * rows.bias(row));
+    const int friction = set_->friction_of(contact);
+    if (friction >= 0)
+    {
+      add_tangents(friction, to);
+    }
+    cone_owner_[static_cast<std::size_t>(count++)] = contact;
+  }
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    const bool is_bounded =
+      set_->frictions()[i].contact < 0 ||
+      normal_[static_cast<std::size_t>(set_->frictions()[i].contact)] == Normal::kForce;
+    if (is_bounded && friction_[i].slip == Slip::kStick)
+    {
+      ConeContact & to = cone_contacts_[static_cast<std::size_t>(count)];
+      to = ConeContact{};
+      add_tangents(static_cast<int>(i), to);
+      to.friction = static_bound(static_cast<int>(i), workspace);
+      cone_owner_[static_cast<std::size_t>(count++)] = -1 - static_cast<int>(i);
+    }
+  }
+  Status status = cone_.solve(cone_contacts_.data(), count);
+  // What slides does so with the kinetic coefficient, which also changes its direction.
+  bool changed = false;
+  for (int i = 0; i < count && status != Status::kNoUniqueSolution; ++i)
+  {
+    ConeContact & contact = cone_contacts_[static_cast<std::size_t>(i)];
+    const int owner = cone_owner_[static_cast<std::size_t>(i)];
+    const int friction = owner < 0 ? -1 - owner : set_->friction_of(owner);
+    if (contact.sliding || contact.tangent_count == 0 || !is_at_rim(contact))
+    {
+      continue;
+    }
+    const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
+    const double kinetic = owner < 0 ? contact.friction * law.kinetic / law.stiction : law.kinetic;
+    changed = changed || kinetic != contact.friction;
+    contact.friction = kinetic;
+  }
+  status = changed ? cone_.solve(cone_contacts_.data(), count) : status;
+  if (status == Status::kNoUniqueSolution)
+  {
+    return status;
+  }
+  read_cones(count);
+  return Status::kOk;
+}
+
+/// Whether friction is at its bound.
+bool ContactRuntime::is_at_rim(const ConeContact & contact) const noexcept
+{
+  double length = 0.0;
+  for (int r = 0; r < contact.tangent_count; ++r)
+  {
+    length = std::hypot(length, cone_.force(contact.tangent[r]));
+  }
+  const double bound =
+    contact.normal >= 0 ? contact.friction * cone_.force(contact.normal) : contact.friction;
+  return length >= bound * (1.0 - 1e-9) && length > 0.0;
+}
+
+void ContactRuntime::read_cones(int count) noexcept
+{
+  const auto read_slip = [&](int friction, const ConeContact & from)
+  {
+    FrictionState & state = friction_[static_cast<std::size_t>(friction)];
+    if (from.sliding || from.tangent_count == 0)
+    {
+      return;
+    }
+    double length = 0.0;
+    for (int r = 0; r < from.tangent_count; ++r)
+    {
+      length = std::hypot(length, cone_.force(from.tangent[r]));
+    }
+    state.slip = Slip::kStick;
+    if (is_at_rim(from))
+    {
+      state.slip = Slip::kSlide;
+      state.armed = false;
+      for (int r = 0; r < from.tangent_count; ++r)
+      {
+        state.direction[r] = -cone_.force(from.tangent[r]) / length;
+      }
+    }
+  };
+  for (int i = 0; i < count; ++i)
+  {
+    const ConeContact & from = cone_contacts_[static_cast<std::size_t>(i)];
+    const int owner = cone_owner_[static_cast<std::size_t>(i)];
+    if (owner < 0)
+    {
+      read_slip(-1 - owner, from);
+      continue;
+    }
+    const std::size_t contact = static_cast<std::size_t>(owner);
+    const double x = cone_.force(from.normal);
+    const double w = cone_.motion(from.normal);
+    const int friction = set_->friction_of(owner);
+    if (x > 0.0)
+    {
+      normal_[contact] = Normal::kClosed;
+      if (friction >= 0)
+      {
+        read_slip(friction, from);
+      }
+      continue;
+    }
+    const bool rests = w <= 1e-10 * cone_.size(from.normal);
+    normal_[contact] = set_->is_compliant(owner) ? Normal::kSeparating
+                       : rests                   ? Normal::kIdle
+                                                 : Normal::kOpen;
+    if (friction >= 0)
+    {
+      friction_[static_cast<std::size_t>(friction)].slip = Slip::kNone;
+    }
+  }
+}
+
+void ContactRuntime::record_changes(
+  double time, const Workspace & workspace, ContactHost & host) noexcept
+{
+  const auto is_closed = [](Normal mode)
+  { return mode == Normal::kClosed || mode == Normal::kForce; };
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (is_closed(normal_[i]) != is_closed(old_normal_[i]))
+    {
+      ContactEvent event;
+      event.time = time;
+      event.kind = is_closed(normal_[i]) ? ContactEventKind::kClose : ContactEventKind::kRelease;
+      event.constraint = set_->contacts()[i].constraint;
+      event.speed_before = speeds_before_(row_of_contact(static_cast<int>(i)));
+      event.speed_after = workspace.rows().velocity(row_of_contact(static_cast<int>(i)));
+      host.record(event);
+    }
+  }
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    const Slip now = friction_[i].slip;
+    const FrictionState & before = old_friction_[i];
+    const int k = static_cast<int>(i);
+    const bool turned = now == Slip::kSlide && before.slip == Slip::kSlide && is_dry(k) &&
+                        fired_[normal_.size() + i] != 0 &&
+                        friction_[i].direction[0] * before.direction[0] +
+                            friction_[i].direction[1] * before.direction[1] <
+                          0.0;
+    if (
+      (now == before.slip && !turned) || (now != Slip::kStick && now != Slip::kSlide) || !is_dry(k))
+    {
+      continue;
+    }
+    ContactEvent event;
+    event.time = time;
+    event.kind = now == Slip::kStick ? ContactEventKind::kStick : ContactEventKind::kSlip;
+    event.constraint = set_->frictions()[i].constraint;
+    event.speed_before = speeds_before_.segment(row_of_friction(k), row_count(k)).norm();
+    event.speed_after = slip_speed(k, workspace);
+    host.record(event);
+  }
+}
+
+Status ContactRuntime::decide(
+  double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
+  ContactHost & host) noexcept CD_NONBLOCKING
+{
+  old_normal_ = normal_;
+  old_friction_ = friction_;
+  Status status = host.update(time, q, u);
+  // The forces of the modes that end say which way friction gives way.
+  status = status == Status::kOk ? solve(host.input_values(), workspace) : status;
+  if (!has_output(status))
+  {
+    return status;
+  }
+  bool strikes = false;
+  unseen_ = 0.0;
+  speeds_before_ = workspace.rows().velocity;
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    const int contact = static_cast<int>(i);
+    const bool is_rigid = !set_->is_compliant(contact) && !(set_->contacts()[i].stiffness > 0.0);
+    const Normal mode = normal_[i];
+    const double rate = gap_rate(contact, workspace);
+    const bool is_near = fired_[i] != 0 || gap(contact, workspace) <= kTouch;
+    touching_[i] = is_rigid && (mode == Normal::kClosed || mode == Normal::kIdle ||
+                                (mode == Normal::kOpen && is_near));
+    strikes = strikes || (touching_[i] != 0 && mode != Normal::kClosed && rate < -kStays);
+  }
+  Status worst = Status::kOk;
+  if (strikes)
+  {
+    worst = strike(time, q, u, workspace, host);
+    if (!has_output(worst))
+    {
+      return worst;
+    }
+  }
+  choose_normals(workspace);
+  choose_slips(workspace);
+  switch_rows(workspace);
+  // What closes or stops slipping now had up to its tolerance of velocity left.
+  const Status projected = dynamics_->project_velocity(time, q, u, workspace);
+  if (projected != Status::kOk && projected != Status::kNotConverged)
+  {
+    return projected;
+  }
+  status = host.update(time, q, u);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  status = solve(host.input_values(), workspace);
+  if (!has_output(status) && status != Status::kNoUniqueSolution)
+  {
+    return status;
+  }
+  if (!has_output(status) || any_gives_way_ || !holds(workspace))
+  {
+    const Status chosen = choose_by_cones(host, workspace);
+    if (chosen != Status::kOk)
+    {
+      return chosen;
+    }
+    switch_rows(workspace);
+    status = solve(host.input_values(), workspace);
+    if (!has_output(status))
+    {
+      return status;
+    }
+  }
+  worst = worse(worst, status);
+  record_changes(time, workspace, host);
+  std::fill(fired_.begin(), fired_.end(), static_cast<char>(0));
+  return worst;
+}
+
+Status ContactRuntime::jump(
+  double time, const ConstVectorRef & q, VectorRef u, const ConstVectorRef & impulse,
+  int switched_on, Workspace & workspace, ContactHost & host) noexcept CD_NONBLOCKING
+{
+  Status status = host.update(time, q, u);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    const int contact = static_cast<int>(i);
+    const bool is_rigid = !set_->is_compliant(contact) && !(set_->contacts()[i].stiffness > 0.0);
+    touching_[i] = is_rigid && (normal_[i] == Normal::kClosed || normal_[i] == Normal::kIdle);
+  }
+  begin_impact(workspace);
+  impact_.impulse = impulse;
+  if (switched_on >= 0)
+  {
+    impact_.roles[static_cast<std::size_t>(switched_on)] = ImpactRole::kImpacting;
+  }
+  speeds_before_ = workspace.rows().velocity;
+  status = impact_solver_.solve(impact_, time, q, u, workspace, impact_solution_);
+  if (!has_output(status))
+  {
+    return status;
+  }
+  u = impact_solution_.speeds;
+  ContactEvent event;
+  event.time = time;
+  event.kind = switched_on >= 0 ? ContactEventKind::kSwitchOn : ContactEventKind::kImpulse;
+  event.constraint = switched_on;
+  event.impulse = impulse.norm();
+  event.energy_change = impact_solution_.energy_change;
+  if (switched_on >= 0)
+  {
+    const Eigen::Index row = dynamics_->constraints().row_offset(switched_on);
+    const Eigen::Index count = dynamics_->constraints()[switched_on].row_count();
+    event.impulse = impact_solution_.multipliers.segment(row, count).norm();
+    event.speed_before = speeds_before_.segment(row, count).norm();
+  }
+  host.record(event);
+  return status;
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/formulations/kane_nonminimal.hpp"
+#include "constrained_dynamics/impact.hpp"
+#include "contact/cone_problem.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Fractions of the terms that a number is made of, below which it is rounding.
+constexpr double kImpactRounding = 1e-12;
+
+/// What a unilateral contact does in an impact.
+struct ImpactMode
+{
+  enum class Kind : std::uint8_t
+  {
+    kAbsent,
+    kSeparates,
+    kSticks,
+    kSlides,
+    kGiven,  ///< impulses as the sweeps left them
+  };
+  Kind kind = Kind::kAbsent;
+  double direction[2] = {0.0, 0.0};  ///< of the slip
+};
+
+/// Everything that ImpactSolver works with. Its functions are in impact.cpp (what is asked for),
+/// impact_modes.cpp (which contacts push, stick and slide) and impact_path.cpp (rows nonlinear in
+/// u, derivatives).
+struct ImpactSolver::Impl
+{
+  Impl(const Dynamics & the_dynamics, std::size_t contact_limit);
+
+  Status load(
+    const ImpactProblem & problem, double time, const ConstVectorRef & q, const ConstVectorRef & u,
+    Workspace & workspace) noexcept;
+  void set_targets(const ImpactProblem & problem, double scale) noexcept;
+  Status choose_modes(const ImpactProblem & problem) noexcept;
+  void read_modes(const ImpactProblem & problem, bool include_idle) noexcept;
+  Status solve_chosen(const ImpactProblem & problem) noexcept;
+  bool correct_modes(const ImpactProblem & problem) noexcept;
+  void use_sweeps(const ImpactProblem & problem) noexcept;
+
+  void gather(const ImpactProblem & problem) noexcept;
+  Status solve_rows(const Eigen::VectorXd & force, bool with_targets) noexcept;
+  Status solve_modes(
+    const ImpactProblem & problem, const Eigen::VectorXd & impulse, bool with_targets) noexcept;
+  Status solve_directions(const ImpactProblem & problem) noexcept;
+  double slip_after(int row) const noexcept
+  {
+    return before(row) + jacobian.row(row).dot(row_solution.acceleration);
+  }
+  double normal_impulse(const ImpactContact & contact) const noexcept
+  {
+    return -contact.side * multipliers(row_of(contact.constraint));
+  }
+  int row_of(int constraint) const noexcept
+  {
+    return dynamics->constraints().row_offset(constraint);
+  }
+  int slip_rows(const ImpactContact & contact) const noexcept
+  {
+    return contact.friction_constraint < 0 || !(contact.friction > 0.0) || without_friction
+             ? 0
+             : dynamics->constraints()[contact.friction_constraint].row_count();
+  }
+  bool is_in(const ImpactProblem & problem, const ImpactContact & contact) const noexcept
+  {
+    return problem.roles[static_cast<std::size_t>(contact.constraint)] == ImpactRole::kUnilateral;
+  }
+  bool bounces(const ImpactProblem & problem) const noexcept;
+  double energy_change() const noexcept;
+  bool is_scleronomic(const ImpactProblem & problem) const noexcept;
+  double scale_for_energy(const ImpactProblem & problem) noexcept;
+  bool is_nonlinear(const ImpactProblem & problem, Workspace & workspace) noexcept;
+  Status follow_path(const ImpactProblem & problem, Workspace & workspace) noexcept;
+  void write(const ImpactProblem & problem, Workspace & workspace, ImpactSolution & out) noexcept;
+
+  const Dynamics * dynamics;
+  KaneNonminimal formulation;
+  std::unique_ptr<FormulationData> formulation_data;
+  RowSolution row_solution;
+  ConeProblem cone;
+  std::vector<ConeContact> cone_contacts;
+  std::vector<ImpactMode> modes;
+  std::vector<char> is_equality;  // of each row
+  std::vector<int> sliding;       // contacts
+  ConstraintScratch scratch;
+
+  double time = 0.0;
+  Eigen::VectorXd q, u;
+  Eigen::MatrixXd mass;
+  Eigen::MatrixXd jacobian;  // of all rows
+  Eigen::VectorXd before;    // φ̇⁻, ψ⁻
+  Eigen::VectorXd factors;   // c = factor · φ̇⁻
+  Eigen::VectorXd targets;   // c
+  Eigen::VectorXd row_size;  // what a_i u may amount to
+  double restitution_scale = 1.0;
+  bool path_dependent = false;
+  bool directions_settled = false;
+  bool without_friction = false;
+
+  int active_count = 0;
+  Eigen::VectorXi active_rows;
+  Eigen::MatrixXd active_jacobian;
+  Eigen::VectorXd active_targets;
+  Eigen::VectorXd active_scale;
+  Eigen::VectorXd active_weight;
+
+  Eigen::VectorXd multipliers;  // of all rows, friction included
+  Eigen::VectorXd zero_speeds;
+  Eigen::VectorXd force;
+  Eigen::VectorXd row_buffer;
+  Eigen::VectorXd friction_force;  // of a unit normal impulse
+  Eigen::MatrixXd friction_matrix;
+  Eigen::VectorXd friction_normals;
+  Eigen::VectorXd path_speeds, path_slope, path_stage, path_multipliers, path_rate;
+  Eigen::VectorXd moved;
+  Eigen::VectorXd moved_speeds;
+  Eigen::MatrixXd kinematic;
+  Eigen::MatrixXd result_a, result_b;
+};
+
+}  // namespace constrained_dynamics
