@@ -46,11 +46,11 @@ struct Contact
 /// bound, otherwise sliding against the slip.
 struct DryFriction
 {
-  int constraint = 0;    ///< the velocity rows
-  int contact = -1;      ///< index among the contacts, whose normal force bounds it; −1: none
+  int constraint = 0;     ///< the velocity rows
+  int contact = -1;       ///< index among the contacts, whose normal force bounds it; −1: none
   double stiction = 0.0;  ///< μ_s; without a contact the bound itself [N, N m]
-  double kinetic = 0.0;  ///< μ_k ≤ μ_s, likewise
-  double viscous = 0.0;  ///< besides, −viscous · ψ while it slides (without a contact: always)
+  double kinetic = 0.0;   ///< μ_k ≤ μ_s, likewise
+  double viscous = 0.0;   ///< besides, −viscous · ψ while it slides (without a contact: always)
   double creep_speed = 1e-9;  ///< |ψ| up to this counts as no slip
   /// Above 0: Dahl's law instead of stick and slip, dF/dx = −σ (1 − F sgn(ψ)/F_c), with F_c the
   /// kinetic bound; only without a contact and with one row that is the rate of a coordinate.
