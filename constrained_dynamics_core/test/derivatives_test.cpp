@@ -13,6 +13,7 @@
 #include "constrained_dynamics/constraints/function_constraint.hpp"
 #include "constrained_dynamics/derivatives.hpp"
 #include "constrained_dynamics/scenario.hpp"
+#include "every_joint.hpp"
 
 namespace constrained_dynamics
 {
@@ -280,29 +281,6 @@ INSTANTIATE_TEST_SUITE_P(
   [](const testing::TestParamInfo<Example> & test)
   { return std::string(test.param.name) + "_" + std::to_string(test.index); });
 
-/// A tree with floating, ball, planar and simple joints, springs, dampers, armature and wrenches.
-std::string everything(const std::string & constraint)
-{
-  return "name: everything\n"
-         "system:\n"
-         "  robots: [{name: tree, prefix: '', mjcf: " CD_TEST_ROBOTS
-         "/tree.xml, ignore_equality: true}]\n"
-         "  bodies: [{name: cart, base: planar, mass: 1.7, com: [0.1, -0.2, 0.05], inertia: "
-         "[0.2, 0.3, 0.4]}]\n"
-         "  frames:\n"
-         "    - {name: tip, parent: shoe, pose: {xyz: [0.1, 0.2, -0.1], rpy: [0.3, -0.2, 0.5]}}\n"
-         "    - {name: seat, parent: cart, pose: {xyz: [0.2, 0.1, -0.6], rpy: [-0.2, 0.4, 0.1]}}\n"
-         "  dampers: {yaw: 0.3}\n"
-         "  armature: {flap: 0.05}\n"
-         "  external:\n"
-         "    - {name: wind, frame: tip, force: [1, -2, 0.5], torque: [0.3, 0.1, -0.2]}\n"
-         "    - {name: jet, frame: seat, expressed_in: frame, force: [2, 1, 0.5], torque: [0.1, "
-         "-0.3, 0.2]}\n"
-         "initial: {time: 0.3}\n"
-         "constraints: [" +
-         constraint + "]\n";
-}
-
 TEST(SolutionDerivatives, when_rows_are_of_any_kind_on_any_joint_expect_central_differences)
 {
   const std::vector<std::string> kinds = {
@@ -336,7 +314,7 @@ TEST(SolutionDerivatives, when_rows_are_of_any_kind_on_any_joint_expect_central_
     ScenarioLoadOptions options;
     options.assemble = false;
     const Scenario scenario = Scenario::from_text(
-      everything(kind),
+      test::every_joint(kind),
       kind.empty() ? std::vector<std::string>{} : std::vector<std::string>{kBaumgarte}, ".",
       options);
     int found = 0;

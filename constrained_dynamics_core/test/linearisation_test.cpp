@@ -4,6 +4,7 @@
 #include <complex>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -269,6 +270,41 @@ initial:
     }
     // Equal roots at rest are known to the root of rounding only.
     expect_zeros(without(model.reduced_eigenvalues, expected, spin == 0.0 ? 1e-6 : 1e-8), 2, 1e-6);
+  }
+}
+
+// Eigenvalues of the published linear equations of the benchmark bicycle.
+TEST(LinearModel, when_a_bicycle_rolls_upright_expect_the_published_eigenvalues)
+{
+  const std::vector<std::pair<std::string, std::vector<Complex>>> published = {
+    {"4",
+     {{-12.1586142658, 0.0},
+      {-1.42944427361, 0.0},
+      {0.413253315211, 3.07910818603},
+      {0.413253315211, -3.07910818603}}},
+    {"4.6",
+     {{-13.2986395158, 0.0},
+      {-0.621212726976, 0.0},
+      {-0.377966226278, 3.87284191563},
+      {-0.377966226278, -3.87284191563}}},
+    {"5",
+     {{-14.0783896928, 0.0},
+      {-0.322866429004, 0.0},
+      {-0.775341882196, 4.46486771379},
+      {-0.775341882196, -4.46486771379}}},
+    {"8",
+     {{-20.2794089439, 0.0},
+      {0.143278797657, 0.0},
+      {-2.69348683581, 8.46037971397},
+      {-2.69348683581, -8.46037971397}}},
+  };
+  for (const auto & [speed, eigenvalues] : published)
+  {
+    const Linearised at = linearise_scenario(example("bicycle", {"roll_rate=0", "v=" + speed}));
+    EXPECT_TRUE(at.model.is_steady) << speed;
+    // Forward speed, position, heading and the spin of the wheels give zeros.
+    const std::vector<Complex> left = without(at.model.reduced_eigenvalues, eigenvalues, 1e-8);
+    expect_zeros(left, left.size(), 1e-4);
   }
 }
 

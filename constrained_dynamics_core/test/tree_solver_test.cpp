@@ -10,6 +10,7 @@
 
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/scenario.hpp"
+#include "every_joint.hpp"
 
 namespace constrained_dynamics
 {
@@ -107,28 +108,6 @@ private:
   std::mt19937 generator_;
 };
 
-/// Floating, ball, planar and simple joints with springs, dampers, armature and outer wrenches.
-std::string everything(const std::string & constraints)
-{
-  return "system:\n"
-         "  robots: [{name: tree, prefix: '', mjcf: " CD_TEST_ROBOTS
-         "/tree.xml, ignore_equality: true}]\n"
-         "  bodies: [{name: cart, base: planar, mass: 1.7, com: [0.1, -0.2, 0.05], inertia: "
-         "[0.2, 0.3, 0.4]}]\n"
-         "  frames:\n"
-         "    - {name: tip, parent: shoe, pose: {xyz: [0.1, 0.2, -0.1], rpy: [0.3, -0.2, 0.5]}}\n"
-         "    - {name: seat, parent: cart, pose: {xyz: [0.2, 0.1, -0.6], rpy: [-0.2, 0.4, 0.1]}}\n"
-         "  dampers: {yaw: 0.3}\n"
-         "  armature: {flap: 0.05}\n"
-         "  external:\n"
-         "    - {name: wind, frame: tip, force: [1, -2, 0.5], torque: [0.3, 0.1, -0.2]}\n"
-         "    - {name: jet, frame: seat, expressed_in: frame, force: [2, 1, 0.5], torque: [0.1, "
-         "-0.3, 0.2]}\n"
-         "initial: {time: 0.3}\n"
-         "constraints:\n" +
-         constraints;
-}
-
 // Any rows on any joints: off the manifold, too, the solve is defined, and both must agree.
 TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solution)
 {
@@ -152,10 +131,10 @@ TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solu
     std::string constraints;
     for (int i = 0; i < 1 + trial % 3; ++i)
     {
-      constraints +=
-        "  - {name: c" + std::to_string(i) + ", " + kinds[random.below(kinds.size())] + "}\n";
+      constraints += std::string(i > 0 ? ", " : "") + "{name: c" + std::to_string(i) + ", " +
+                     kinds[random.below(kinds.size())] + "}";
     }
-    Pair pair(everything(constraints), false);
+    Pair pair(test::every_joint(constraints), false);
     const System & system = pair.tree.system();
     State state = pair.scenario.initial();
     ASSERT_EQ(
