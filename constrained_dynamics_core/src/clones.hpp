@@ -1,6 +1,8 @@
 #pragma once
 
 /// @file
+/// What the hot functions tell the compiler.
+///
 /// CD_CLONES: the compiler makes a second version of a function, with everything it calls inlined,
 /// for processors with fused multiply-add; the loader picks one. Only where the compiler can.
 
@@ -9,4 +11,13 @@
 #define CD_CLONES __attribute__((flatten, target_clones("fma", "default")))
 #else
 #define CD_CLONES
+#endif
+
+/// CD_INDEPENDENT before a loop: its iterations touch different memory.
+#if defined(__clang__)
+#define CD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define CD_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define CD_INDEPENDENT
 #endif

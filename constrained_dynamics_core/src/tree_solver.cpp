@@ -766,7 +766,7 @@ bool TreeSolver::reduce_simple(
       continue;
     }
     // Places of a row here and at the parent are different memory.
-#pragma GCC ivdep
+    CD_INDEPENDENT
     for (int k = 0; k < rows.count; ++k)
     {
       hand_up(k);
