@@ -730,7 +730,8 @@ void RigidBodySystem::do_frame_derivatives(
   const SystemData & data, int frame, FrameDerivatives & out) const
 {
   const SceneFrame & f = impl_->frame(frame);
-  static_cast<const RigidBodyData &>(data).derivatives.frame(f.joint, f.placement.translation(), out);
+  static_cast<const RigidBodyData &>(data).derivatives.frame(
+    f.joint, f.placement.translation(), out);
 }
 
 void RigidBodySystem::do_add_frame_force_derivatives(
@@ -738,7 +739,8 @@ void RigidBodySystem::do_add_frame_force_derivatives(
   MatrixRef out) const
 {
   const SceneFrame & f = impl_->frame(frame);
-  static_cast<const RigidBodyData &>(data).derivatives.add_frame_force(f.joint, f.placement.translation(), force, torque, out);
+  static_cast<const RigidBodyData &>(data).derivatives.add_frame_force(
+    f.joint, f.placement.translation(), force, torque, out);
 }
 
 void RigidBodySystem::do_add_coordinate_force_derivatives(
