@@ -436,8 +436,6 @@ std::unique_ptr<TreeSolverData> TreeSolver::make_data() const
   data->multipliers.setZero(m);
   data->joint_force.setZero(n);
   data->acceleration.setZero(n);
-  data->constraint_force.setZero(n);
-  data->missed.setZero(m);
   data->column.setZero(m);
   data->dropped.assign(idx(static_cast<int>(m)), 0);
   data->null_space.setZero(m, spare);
@@ -1068,7 +1066,7 @@ void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const n
 
 bool TreeSolver::split(TreeSolverData & data) const noexcept
 {
-  // A dropped row is a combination of those before it: A ᵀ z = 0 with z = 1 there, and the others
+  // A dropped row is a combination of those before it: Aᵀ z = 0 with z = 1 there, and the others
   // from the factor. Of all λ + Z y the one with the least ‖W λ‖ is taken.
   const Eigen::Index d = data.dropped_count;
   const Eigen::Index m = static_cast<Eigen::Index>(row_at_.size());

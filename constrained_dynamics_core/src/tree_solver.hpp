@@ -111,8 +111,6 @@ struct TreeSolverData
   Eigen::VectorXd multipliers;    // in the order of elimination
   Eigen::VectorXd joint_force;    // τ of all speeds
   Eigen::VectorXd acceleration;
-  Eigen::VectorXd constraint_force;
-  Eigen::VectorXd missed;
   Eigen::VectorXd column;
   std::vector<int> dropped;  // redundant rows of this solve
   int dropped_count = 0;
