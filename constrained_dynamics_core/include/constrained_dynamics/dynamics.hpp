@@ -37,13 +37,21 @@ struct DynamicsOptions
 
 /// The rows of all constraints at the last evaluated state, in the order of the set. Rows of
 /// inactive constraints are evaluated too.
+///
+/// Driven speeds (System::driven_speeds) are known to the constraints: A has zeros in their columns
+/// and b contains −A_d u̇_d, with the u̇_d of the last solve, 0 before one.
 struct Rows
 {
   Eigen::VectorXd position;  ///< φ
   Eigen::VectorXd velocity;  ///< φ̇, ψ
   Eigen::MatrixXd jacobian;  ///< A; of the last update_rows, a solve along the tree needs none
   Eigen::VectorXd bias;      ///< b without stabilisation
+  Eigen::MatrixXd driven_jacobian;  ///< A_d: the columns of driven speeds, in their order
 };
+
+/// ∂φ̇/∂u, ∂ψ/∂u: A with the columns of driven speeds in place. Real-time safe: no.
+CONSTRAINED_DYNAMICS_EXPORT Eigen::MatrixXd complete_jacobian(
+  const System & system, const Rows & rows);
 
 /// Accelerations and forces of the last successful solve, in the order of the set. Rows of inactive
 /// constraints have multiplier 0.
@@ -138,7 +146,9 @@ private:
   Eigen::VectorXd row_scale_;        // of all rows
   Eigen::VectorXd stabilised_bias_;  // of all rows
   Eigen::VectorXd gain_work_;
-  Eigen::VectorXd force_;  // P + G τ, later 0 for projections
+  Eigen::VectorXd force_;                // P + G τ, later 0 for projections
+  Eigen::VectorXd resting_bias_;         // b with u̇ = 0 of driven speeds
+  Eigen::VectorXd driven_acceleration_;  // u̇ of driven speeds
   RowSolution row_solution_;
 
   // Projection.
@@ -281,6 +291,7 @@ private:
   TreeProblem tree_problem(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
     CD_NONBLOCKING;
   void measure_tree(Workspace & workspace) const;
+  void drive(Workspace & workspace) const noexcept CD_NONBLOCKING;
   void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
   void add_given(VectorRef force, const Workspace & workspace) const noexcept CD_NONBLOCKING;
   void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;
