@@ -45,6 +45,7 @@ Status Dynamics::reduce(Workspace & workspace, Reduction & reduction) const noex
   }
   workspace.force_ = workspace.terms().force;
   add_given(workspace.force_, workspace);
+  drive(workspace);
   stabilise(workspace);
   gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
 
@@ -70,7 +71,14 @@ Status Dynamics::reduce(Workspace & workspace, Reduction & reduction) const noex
     nominal = static_cast<int>(kane.rank());
   }
   reduction.free_acceleration_ = kane.acceleration;
-  kane.respond(workspace.terms().input_matrix, reduction.input_response_);
+  if (system().driven_speeds().empty())
+  {
+    kane.respond(workspace.terms().input_matrix, reduction.input_response_);
+  }
+  else
+  {
+    respond_driven(workspace, reduction);
+  }
   reduction.effort_metric_.noalias() =
     workspace.terms().input_matrix.transpose() * reduction.input_response_;
   if (!is_finite(reduction.input_response_) || !reduction.free_acceleration_.allFinite())
@@ -79,6 +87,45 @@ Status Dynamics::reduce(Workspace & workspace, Reduction & reduction) const noex
   }
   reduction.rank_status_ = status;
   return status;
+}
+
+void Dynamics::respond_driven(Workspace & workspace, Reduction & reduction) const noexcept
+  CD_NONBLOCKING
+{
+  // u̇ is linear in h and b together: an input changes h by G_j and, through the driven speeds, b.
+  const SystemTerms & terms = workspace.terms();
+  const std::vector<int> & driven = system().driven_speeds();
+  KaneScratch & kane = *reduction.kane_;
+  const int m = workspace.active_row_count_;
+  auto bias = reduction.row_column_.head(m);
+  for (Eigen::Index j = 0; j < terms.input_matrix.cols(); ++j)
+  {
+    bias.setZero();
+    for (std::size_t k = 0; k < driven.size(); ++k)
+    {
+      const Eigen::Index speed = driven[k];
+      const double acceleration = terms.input_matrix(speed, j) / terms.mass_matrix(speed, speed);
+      for (int row = 0; row < m && acceleration != 0.0; ++row)
+      {
+        bias(row) -= workspace.rows_.driven_jacobian(
+                       workspace.active_rows_(row), static_cast<Eigen::Index>(k)) *
+                     acceleration;
+      }
+    }
+    kane.factorisation.particular(bias, kane.beta());
+    reduction.column_ = terms.input_matrix.col(j);
+    const RowProblem column{
+      terms.mass_matrix,
+      reduction.column_,
+      workspace.active_jacobian_.topRows(m),
+      bias,
+      workspace.active_scale_.head(m),
+      workspace.active_weight_.head(m),
+      0};
+    // The reduced inertia is as it was, so it is regular.
+    (void)kane.solve_reduced(column);
+    reduction.input_response_.col(j) = kane.acceleration;
+  }
 }
 
 void Dynamics::reduce_forces(Workspace & workspace, Reduction & reduction) const noexcept
@@ -127,6 +174,12 @@ Status Dynamics::solve_reduced(
   // h of `reduce` holds P and given multipliers; the inputs are added for the judgement alone.
   reduction.column_ = workspace.force_;
   workspace.force_.noalias() += workspace.terms().input_matrix * inputs;
+  if (!system().driven_speeds().empty())
+  {
+    drive(workspace);
+    stabilise(workspace);
+    gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
+  }
   const RowProblem problem = row_problem(workspace.nominal_rank_[Workspace::kAllRows], workspace);
   kane.force_from_motion(problem);
   const Status status =

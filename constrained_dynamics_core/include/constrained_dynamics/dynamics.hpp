@@ -292,6 +292,7 @@ private:
     CD_NONBLOCKING;
   void measure_tree(Workspace & workspace) const;
   void drive(Workspace & workspace) const noexcept CD_NONBLOCKING;
+  void respond_driven(Workspace & workspace, Reduction & reduction) const noexcept CD_NONBLOCKING;
   void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
   void add_given(VectorRef force, const Workspace & workspace) const noexcept CD_NONBLOCKING;
   void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;
