@@ -453,16 +453,20 @@ std::unique_ptr<TreeSolverData> TreeSolver::make_data() const
 
 // ---- one cycle ---------------------------------------------------------------------------------
 
-Status TreeSolver::evaluate(
+CD_CLONES Status TreeSolver::evaluate(
   const SystemData & system_data, ConstraintScratch & scratch, Rows & rows,
   TreeSolverData & data) const noexcept CD_NONBLOCKING
 {
+  const TreeData & tree_data = static_cast<const TreeData &>(system_data);
   for (std::size_t i = 0; i < frame_terms_.size(); ++i)
   {
+    const FrameConstraint & frames = *frame_terms_[i].frames;
+    tree_.frame_kinematics(tree_data, frames.frame_a(), data.work.a, !frames.is_point_only());
+    tree_.frame_kinematics(tree_data, frames.frame_b(), data.work.b);
     const Eigen::Index first = set_.row_offset(frame_terms_[i].constraint);
-    const Status status = frame_terms_[i].frames->evaluate_forces(
-      system_data, scratch, rows.position.data() + first, rows.velocity.data() + first,
-      rows.bias.data() + first, data.forces[i]);
+    const Status status = frames.evaluate_forces(
+      system_data.terms.time, scratch, data.work, rows.position.data() + first,
+      rows.velocity.data() + first, rows.bias.data() + first, data.forces[i]);
     if (status != Status::kOk)
     {
       return status;
@@ -515,8 +519,8 @@ void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const
       const Eigen::Vector3d z = m.rotation.col(2);
       b.D = (turns ? body.inertia(2, 2) : body.mass) + tree_.armature(body.u);
       b.scale = turns ? body.inertia.trace() : 3.0 * body.mass;
-      b.joint_force = data.joint_force(body.u) + (turns ? z.dot(c.cross(tree_.gravity))
-                                                        : body.mass * z.dot(tree_.gravity));
+      b.joint_force = data.joint_force(body.u) +
+                      (turns ? z.dot(c.cross(tree_.gravity)) : body.mass * z.dot(tree_.gravity));
       continue;
     }
     b.J = turned(m.rotation, body.inertia);
@@ -1432,10 +1436,9 @@ bool TreeSolver::reduce(
     {
       return false;
     }
-    const bool regular = is_hinge_[i] ? reduce_hinge(i, problem, data)
-                         : tree_.bodies[i].nu == 1
-                           ? reduce_simple(i, tree_data, problem, data)
-                           : reduce_joint(i, tree_data, problem, data);
+    const bool regular = is_hinge_[i]              ? reduce_hinge(i, problem, data)
+                         : tree_.bodies[i].nu == 1 ? reduce_simple(i, tree_data, problem, data)
+                                                   : reduce_joint(i, tree_data, problem, data);
     if (!regular)
     {
       return false;

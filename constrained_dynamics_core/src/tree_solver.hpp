@@ -96,6 +96,7 @@ struct TreeSolverData
 
   std::vector<Body> bodies;
   std::vector<Joint> joints;  // of several degrees of freedom
+  FrameWork work;
   std::vector<FrameRowForces> forces;
   std::vector<int> part;  // of each constraint: itself, the one it copies, or −1: switched off
   bool has_copies = false;
