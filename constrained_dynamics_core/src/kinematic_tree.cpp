@@ -279,29 +279,6 @@ CD_CLONES Status KinematicTree::update(TreeData & data) const noexcept CD_NONBLO
   return check == 0.0 ? Status::kOk : Status::kNonFiniteResult;
 }
 
-void KinematicTree::frame_kinematics(
-  const TreeData & data, int frame, FrameKinematics & out) const noexcept CD_NONBLOCKING
-{
-  const TreeFramePlace & f = frames[static_cast<std::size_t>(frame)];
-  if (f.body < 0)
-  {
-    out = FrameKinematics{};
-    out.rotation = f.rotation;
-    out.position = f.position;
-    return;
-  }
-  const BodyMotion & m = data.motions[static_cast<std::size_t>(f.body)];
-  const Eigen::Vector3d r = m.rotation.lazyProduct(f.position);
-  const Eigen::Vector3d carried = m.angular_velocity.cross(r);
-  out.rotation.noalias() = m.rotation.lazyProduct(f.rotation);
-  out.position = m.position + r;
-  out.velocity = m.velocity + carried;
-  out.angular_velocity = m.angular_velocity;
-  out.acceleration_bias =
-    m.acceleration_bias + m.angular_acceleration_bias.cross(r) + m.angular_velocity.cross(carried);
-  out.angular_acceleration_bias = m.angular_acceleration_bias;
-}
-
 void KinematicTree::fill_columns(
   std::size_t i, const BodyMotion & m, const Eigen::Vector3d & point, Matrix6X & out) const noexcept
 {

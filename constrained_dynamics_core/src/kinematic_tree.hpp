@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <Eigen/Core>
+#include <Eigen/Geometry>
 
 #include "constrained_dynamics/system.hpp"
 #include "scene.hpp"
@@ -95,9 +96,10 @@ public:
   /// Statuses: kOk, kNonFiniteInput for a quaternion without direction, kNonFiniteResult.
   Status update(TreeData & data) const noexcept CD_NONBLOCKING;
 
-  /// Motion of a frame at the last update.
-  void frame_kinematics(const TreeData & data, int frame, FrameKinematics & out) const noexcept
-    CD_NONBLOCKING;
+  /// Motion of a frame at the last update; its rotation is left alone on demand.
+  void frame_kinematics(
+    const TreeData & data, int frame, FrameKinematics & out,
+    bool with_rotation = true) const noexcept CD_NONBLOCKING;
   /// Jacobian (6 × n) of a frame's origin and angular velocity; `out` is written wholly.
   void frame_jacobian(const TreeData & data, int frame, Matrix6X & out) const noexcept
     CD_NONBLOCKING;
@@ -175,6 +177,33 @@ void KinematicTree::project(
         add(body.u + 3 + k, R.col(k).dot(torque));
       }
   }
+}
+
+inline void KinematicTree::frame_kinematics(
+  const TreeData & data, int frame, FrameKinematics & out,
+  bool with_rotation) const noexcept CD_NONBLOCKING
+{
+  const TreeFramePlace & f = frames[static_cast<std::size_t>(frame)];
+  if (f.body < 0)
+  {
+    out = FrameKinematics{};
+    out.rotation = f.rotation;
+    out.position = f.position;
+    return;
+  }
+  const BodyMotion & m = data.motions[static_cast<std::size_t>(f.body)];
+  const Eigen::Vector3d r = m.rotation.lazyProduct(f.position);
+  const Eigen::Vector3d carried = m.angular_velocity.cross(r);
+  if (with_rotation)
+  {
+    out.rotation.noalias() = m.rotation.lazyProduct(f.rotation);
+  }
+  out.position = m.position + r;
+  out.velocity = m.velocity + carried;
+  out.angular_velocity = m.angular_velocity;
+  out.acceleration_bias =
+    m.acceleration_bias + m.angular_acceleration_bias.cross(r) + m.angular_velocity.cross(carried);
+  out.angular_acceleration_bias = m.angular_acceleration_bias;
 }
 
 }  // namespace constrained_dynamics

@@ -30,6 +30,12 @@ std::vector<RowDescription> describe(
   return result;
 }
 
+bool has_rotation(const std::vector<std::string> & rows)
+{
+  return std::any_of(
+    rows.begin(), rows.end(), [](const std::string & row) { return row.size() > 1; });
+}
+
 template <class S>
 Eigen::Matrix<S, 3, 1> unit(int axis)
 {
@@ -141,7 +147,9 @@ std::vector<std::string> FrameCoincidence::all_rows() { return {"x", "y", "z", "
 FrameCoincidence::FrameCoincidence(
   std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
   const std::vector<std::string> & rows)
-: FrameConstraint(name, "frame_coincidence", system, frame_a, frame_b, describe(name, rows))
+: FrameConstraint(
+    name, "frame_coincidence", system, frame_a, frame_b, describe(name, rows), 0,
+    !has_rotation(rows))
 {
   for (const std::string & row : rows)
   {
