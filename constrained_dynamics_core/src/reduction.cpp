@@ -17,6 +17,7 @@ Reduction::Reduction(const Dynamics & dynamics)
   input_response_.setZero(n, l);
   free_multipliers_.setZero(m);
   multiplier_response_.setZero(m, l);
+  multiplier_null_space_.setZero(m, m);
   effort_metric_.setZero(l, l);
   column_.setZero(n);
   row_column_.setZero(m);
@@ -136,15 +137,25 @@ void Dynamics::reduce_forces(Workspace & workspace, Reduction & reduction) const
   KaneScratch & kane = *reduction.kane_;
   const auto weight = workspace.active_weight_.head(m);
   auto active = reduction.row_column_.head(m);
-  const auto scatter_column = [&](VectorRef out) noexcept
+  const auto scatter = [&](VectorRef out) noexcept
   {
-    kane.factorisation.multipliers(reduction.column_, weight, active);  // (E8)
     out.setZero();
     for (int k = 0; k < m; ++k)
     {
       out(workspace.active_rows_(k)) = active(k);
     }
   };
+  const auto scatter_column = [&](VectorRef out) noexcept
+  {
+    kane.factorisation.multipliers(reduction.column_, weight, active);  // (E8)
+    scatter(out);
+  };
+  reduction.null_count_ = m - static_cast<int>(kane.rank());
+  for (int i = 0; i < reduction.null_count_; ++i)
+  {
+    kane.factorisation.multiplier_null_vector(i, active);
+    scatter(reduction.multiplier_null_space_.col(i));
+  }
   reduction.column_ = -workspace.force_;
   reduction.column_.noalias() += terms.mass_matrix * reduction.free_acceleration_;
   scatter_column(reduction.free_multipliers_);

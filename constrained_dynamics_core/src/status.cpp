@@ -31,6 +31,8 @@ const char * to_string(Status status) noexcept CD_NONBLOCKING
       return "user_function_failed";
     case Status::kNoUniqueSolution:
       return "no_unique_solution";
+    case Status::kInfeasible:
+      return "infeasible";
   }
   return "unknown";
 }

@@ -116,7 +116,10 @@ struct ServoResult
   double condition = 1.0;    ///< σ_max/σ_min of the used directions, worst of the levels
   bool damped = false;       ///< a direction was damped
   bool limited = false;      ///< a limit or cone binds
-  bool ideal = false;        ///< the motion is what ideal passive constraints would give
+  std::vector<bool> at_bound;  ///< of each input, whether a bound or the rate binds
+  bool cones_met = true;     ///< false: no controls within the bounds keep the forces in the cones
+  /// Of ServoMetric::kIdeal: whether the motion is what ideal passive constraints would give (E15').
+  bool ideal = false;
   /// Of each task, whether its rows are missed: by limits, contradiction, or what goes before it.
   std::vector<bool> gave_way;
 };
@@ -234,6 +237,8 @@ private:
   void begin_levels(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   void solve_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   void add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
+  void limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
+  bool is_ideal(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   void judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
 
   std::shared_ptr<const Dynamics> passive_;

@@ -47,6 +47,8 @@ enum class Status : std::uint8_t
   kUserFunctionFailed,
   /// Dry friction leaves no or more than one motion (Painlevé's paradox).
   kNoUniqueSolution,
+  /// No values meet all limits and rows at once.
+  kInfeasible,
 };
 
 /// Stable name of a status, as printed by `cdyn` ("ok", "singular", …). Real-time safe: yes.

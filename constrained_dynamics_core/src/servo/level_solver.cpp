@@ -1,4 +1,4 @@
-#include "level_solver.hpp"
+#include "servo/level_solver.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -123,12 +123,11 @@ void LevelSolver::load(const Rows & rows, bool by_size) noexcept
   }
 }
 
-void LevelSolver::whiten(const Eigen::MatrixXd & metric) noexcept
+void LevelSolver::whiten(const Eigen::MatrixXd & metric, Eigen::Index m) noexcept
 {
   // With M = V Λ Vᵀ errors count in the norm of M⁺: rows Λ^(−1/2) Vᵀ W, none where Λ is 0.
-  const Eigen::Index m = metric.rows();
   row_metric_.setZero();
-  row_metric_.topLeftCorner(m, m) = metric;
+  row_metric_.topLeftCorner(m, m) = metric.topLeftCorner(m, m);
   row_eigen_.compute(row_metric_);
   const Eigen::VectorXd & values = row_eigen_.eigenvalues();
   const double largest = values.cwiseAbs().maxCoeff();
@@ -204,7 +203,7 @@ bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level)
   load(rows, false);
   if (rows.error_metric)
   {
-    whiten(*rows.error_metric);
+    whiten(*rows.error_metric, m);
   }
   tall_.matrix(m, open_) = rows_.topLeftCorner(m, open_);
   tall_.factor(m, open_);
@@ -235,7 +234,7 @@ void LevelSolver::solve_any(const Rows & rows, double tolerance, Level & level) 
   double unit = by_size ? 1.0 : rows.size.maxCoeff();
   if (!by_size && rows.error_metric)
   {
-    whiten(*rows.error_metric);
+    whiten(*rows.error_metric, m);
     unit = 1.0;
   }
   padded_.setZero();

@@ -26,8 +26,8 @@ public:
     ConstVectorRef right;   ///< z_k (m)
     ConstVectorRef size;    ///< (m), above 0: the usual size of each row
     int nominal_rank;       ///< rank that S_k has as a rule within what is open; −1: unknown
-    /// (m × m), positive semidefinite: where S_k τ = z_k has no solution, the error that counts is
-    /// that of a row in the unit of its square root. Empty: the rows as they are.
+    /// Its leading m × m block M, positive semidefinite: where S_k τ = z_k has no solution, errors
+    /// count in the norm of M⁺. Null: the rows as they are.
     const Eigen::MatrixXd * error_metric = nullptr;
   };
 
@@ -65,7 +65,7 @@ private:
   void solve_any(const Rows & rows, double tolerance, Level & level) noexcept;
   /// The rows within what is open, in the units that errors count in, and what is left of z.
   void load(const Rows & rows, bool by_size) noexcept;
-  void whiten(const Eigen::MatrixXd & metric) noexcept;
+  void whiten(const Eigen::MatrixXd & metric, Eigen::Index m) noexcept;
   /// τ ← τ + Z x.
   void advance(const ConstVectorRef & x) noexcept;
   /// Z ← Z U, U the complement of the first `used` columns of the factored range.

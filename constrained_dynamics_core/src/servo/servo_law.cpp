@@ -8,8 +8,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "level_solver.hpp"
+#include <Eigen/Cholesky>
+
 #include "names.hpp"
+#include "servo/level_solver.hpp"
+#include "servo/limited_controls.hpp"
 
 namespace constrained_dynamics
 {
@@ -84,12 +87,14 @@ struct ServoWorkspace::Scratch
     null_part(Eigen::VectorXd::Zero(input_count)),
     force(Eigen::VectorXd::Zero(speed_count)),
     solver(input_count, std::max(largest_level, 1)),
-    level_S(Eigen::MatrixXd::Zero(largest_level, input_count)),
-    level_z(Eigen::VectorXd::Zero(largest_level)),
-    level_size(Eigen::VectorXd::Ones(largest_level)),
-    level_A(Eigen::MatrixXd::Zero(speed_count, largest_level)),
-    response(Eigen::MatrixXd::Zero(speed_count, largest_level)),
-    gram(Eigen::MatrixXd::Zero(largest_level, largest_level))
+    ordered_S(Eigen::MatrixXd::Zero(row_count, input_count)),
+    ordered_z(Eigen::VectorXd::Zero(row_count)),
+    ordered_size(Eigen::VectorXd::Ones(row_count)),
+    level_A(Eigen::MatrixXd::Zero(speed_count, row_count)),
+    response(Eigen::MatrixXd::Zero(speed_count, row_count)),
+    gram(Eigen::MatrixXd::Zero(row_count, row_count)),
+    motion(Eigen::VectorXd::Zero(speed_count)),
+    weights(Eigen::VectorXd::Zero(row_count))
   {
   }
 
@@ -99,13 +104,20 @@ struct ServoWorkspace::Scratch
   Eigen::VectorXd null_part;
   Eigen::VectorXd force;
   LevelSolver solver;
-  // Rows of one level.
-  Eigen::MatrixXd level_S;
-  Eigen::VectorXd level_z;
-  Eigen::VectorXd level_size;
+  // Rows of enabled tasks, level by level.
+  Eigen::MatrixXd ordered_S;
+  Eigen::VectorXd ordered_z;
+  Eigen::VectorXd ordered_size;
+  std::vector<int> level_ends;
+  // Of one level, or of all rows.
   Eigen::MatrixXd level_A;   // A_sᵀ
   Eigen::MatrixXd response;  // of the motion to forces A_sᵀ
   Eigen::MatrixXd gram;      // A_s · response
+  Eigen::VectorXd motion;    // Y τ
+  Eigen::VectorXd weights;
+  std::unique_ptr<LimitedControls> limits;  // null: none
+  bool limited = false;
+  bool cones_met = true;
   int rank = 0;
   double condition = 1.0;
   bool damped = false;
@@ -143,6 +155,7 @@ ServoWorkspace::ServoWorkspace(const ServoLaw & law)
   result_.error_rate.setZero(m);
   result_.residual.setZero(m);
   result_.gave_way.assign(law.tasks().size(), false);
+  result_.at_bound.assign(static_cast<std::size_t>(l), false);
   row_size_.setZero(m);
   int largest = 0;
   for (const std::vector<int> & level : law.levels_)
@@ -157,6 +170,12 @@ ServoWorkspace::ServoWorkspace(const ServoLaw & law)
   nominal_rank_.assign(law.levels_.size(), -1);
   work_ = std::make_unique<Scratch>(
     static_cast<int>(l), static_cast<int>(m), largest, static_cast<int>(n));
+  work_->level_ends.assign(law.levels_.size(), 0);
+  if (law.limited_)
+  {
+    work_->limits = std::make_unique<LimitedControls>(
+      law.passive().constraints(), law.options(), law.row_count());
+  }
 }
 
 ServoWorkspace::~ServoWorkspace() = default;
@@ -227,6 +246,14 @@ ServoLaw::ServoLaw(
   check_option("singular_tolerance", options_.singular_tolerance, 1e-12, 0.5);
   check_option("consistency_tolerance", options_.consistency_tolerance, 1e-15, 1.0);
   check_option("period", options_.period, 0.0, 1e6);
+  const InputLimits & limits = options_.limits;
+  limited_ = limits.lower.size() > 0 || limits.upper.size() > 0 || limits.rate.size() > 0 ||
+             !options_.cones.empty();
+  uses_forces_ = uses_forces_ || !options_.cones.empty();
+  if (limited_)
+  {
+    (void)LimitedControls(passive_->constraints(), options_, row_count_);  // checks
+  }
   for (const std::shared_ptr<const NullSpaceTerm> & term : options_.null_space)
   {
     if (!term)
@@ -375,6 +402,7 @@ void ServoLaw::begin_levels(ServoWorkspace & workspace) const noexcept CD_NONBLO
 void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
 {
   ServoWorkspace::Scratch & work = *workspace.work_;
+  const Eigen::Index begin = level > 0 ? work.level_ends[static_cast<std::size_t>(level) - 1] : 0;
   Eigen::Index m = 0;
   bool forces = false;
   for (const int task : levels_[static_cast<std::size_t>(level)])
@@ -386,37 +414,35 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
     }
     const Eigen::Index count = tasks_[i].constraint->row_count();
     const Eigen::Index offset = offsets_[i];
-    work.level_S.middleRows(m, count) = work.S.middleRows(offset, count);
-    work.level_z.segment(m, count) = work.z.segment(offset, count);
+    work.ordered_S.middleRows(begin + m, count) = work.S.middleRows(offset, count);
+    work.ordered_z.segment(begin + m, count) = work.z.segment(offset, count);
     work.level_A.middleCols(m, count) =
       workspace.rows_.jacobian.middleRows(offset, count).transpose();
     for (Eigen::Index k = 0; k < count; ++k)
     {
       const double usual = workspace.row_size_(offset + k);
       const double now = work.S.row(offset + k).norm();
-      work.level_size(m + k) = usual > 0.0 ? usual : (now > 0.0 ? now : 1.0);
+      work.ordered_size(begin + m + k) = usual > 0.0 ? usual : (now > 0.0 ? now : 1.0);
     }
     forces = forces || dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()) != nullptr;
     m += count;
   }
+  work.level_ends[static_cast<std::size_t>(level)] = static_cast<int>(begin + m);
   if (m == 0)
   {
     return;
   }
   const int nominal = workspace.nominal_rank_[static_cast<std::size_t>(level)];
   LevelSolver::Rows rows{
-    work.level_S.topRows(m), work.level_z.head(m), work.level_size.head(m),
-    std::min(nominal, static_cast<int>(m)), nullptr};
+    work.ordered_S.middleRows(begin, m), work.ordered_z.segment(begin, m),
+    work.ordered_size.segment(begin, m), std::min(nominal, static_cast<int>(m)), nullptr};
   if (options_.metric == ServoMetric::kIdeal && !forces && nominal < m)
   {
     // Gauss: an error of the rows counts by the smallest change of the motion that it stands for.
     auto response = work.response.leftCols(m);
     workspace.reduction_.respond(work.level_A.leftCols(m), response);
     work.gram.topLeftCorner(m, m).noalias() = work.level_A.leftCols(m).transpose() * response;
-    if (m == work.gram.rows())
-    {
-      rows.error_metric = &work.gram;
-    }
+    rows.error_metric = &work.gram;
   }
   const LevelSolver::Level found = work.solver.solve(rows, options_.singular_tolerance);
   work.rank += found.rank;
@@ -442,13 +468,89 @@ void ServoLaw::add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBL
   work.tau = work.solver.solution() + work.null_part;
 }
 
+void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  work.limited = false;
+  work.cones_met = true;
+  if (!work.limits)
+  {
+    return;
+  }
+  const Reduction & reduction = workspace.reduction_;
+  work.limits->begin(workspace.has_last_ ? &workspace.last_ : nullptr);
+  if (work.limits->admits(work.tau, reduction, workspace.workspace_))
+  {
+    return;
+  }
+  const bool ideal = options_.metric == ServoMetric::kIdeal;
+  const Status status = work.limits->solve(
+    {work.ordered_S, work.ordered_z, work.ordered_size, work.level_ends,
+     static_cast<int>(levels_.size()), workspace.y_,
+     ideal ? &reduction.effort_metric() : nullptr},
+    reduction, workspace.workspace_, work.tau);
+  work.limited = true;
+  work.cones_met = status == Status::kOk;
+}
+
+bool ServoLaw::is_ideal(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  // (E15'): what the controls do to the motion is what forces along A_sᵀ would do.
+  constexpr double kTolerance = 1e-7;
+  constexpr double kRegularisation = 1e-14;
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  Eigen::Index m = 0;
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+  {
+    const Eigen::Index count = tasks_[i].constraint->row_count();
+    if (workspace.enabled_[i])
+    {
+      work.level_A.middleCols(m, count) =
+        workspace.rows_.jacobian.middleRows(offsets_[i], count).transpose();
+      m += count;
+    }
+  }
+  work.motion.noalias() = workspace.reduction_.input_response() * work.tau;
+  const double size = work.motion.norm();
+  if (m == 0 || size == 0.0)
+  {
+    return size == 0.0;
+  }
+  auto A = work.level_A.leftCols(m);
+  auto response = work.response.leftCols(m);
+  auto gram = work.gram.topLeftCorner(m, m);
+  auto weights = work.weights.head(m);
+  workspace.reduction_.respond(A, response);
+  gram.noalias() = A.transpose() * response;
+  gram.diagonal().array() += kRegularisation * gram.trace();
+  weights.noalias() = A.transpose() * work.motion;
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(gram);
+  if (cholesky.info() != Eigen::Success)
+  {
+    return false;
+  }
+  cholesky.solveInPlace(weights);
+  work.motion.noalias() -= response * weights;
+  return work.motion.norm() <= kTolerance * size;
+}
+
 void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
 {
   ServoWorkspace::Scratch & work = *workspace.work_;
   ServoResult & result = workspace.result_;
   result.inputs = work.tau;
-  result.particular = work.solver.solution();
+  result.particular = work.limited ? work.tau : work.solver.solution();
   result.null_part = work.null_part;
+  if (work.limited)
+  {
+    result.null_part.setZero();
+  }
+  result.limited = work.limited;
+  result.cones_met = work.cones_met;
+  for (std::size_t i = 0; i < result.at_bound.size(); ++i)
+  {
+    result.at_bound[i] = work.limited && work.limits->at_bound(static_cast<int>(i));
+  }
   result.error = workspace.rows_.position;
   result.error_rate = workspace.rows_.velocity;
   result.residual = -work.z;
@@ -498,6 +600,7 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
       }
     }
   }
+  result.ideal = options_.metric == ServoMetric::kIdeal && is_ideal(workspace);
   result.solution = missed                      ? ServoSolution::kNone
                     : result.null_dimension > 0 ? ServoSolution::kMany
                                                 : ServoSolution::kOne;
@@ -522,6 +625,7 @@ Status ServoLaw::evaluate(
     solve_level(static_cast<int>(level), workspace);
   }
   add_null_part(workspace);
+  limit(workspace);
   ServoWorkspace::Scratch & work = *workspace.work_;
   if (!work.tau.allFinite())
   {
