@@ -6,6 +6,8 @@
 
 #include <Eigen/Geometry>
 
+#include "constraints/relative_motion.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -43,6 +45,36 @@ bool is_finite(const FrameRow & row) noexcept
 
 }  // namespace
 
+void find_relative_motion(
+  const FrameKinematics & a, const FrameKinematics & b, bool b_is_fixed,
+  RelativeMotion & out) noexcept CD_NONBLOCKING
+{
+  const Eigen::Matrix3d R_BW = b.rotation.transpose();
+  const Eigen::Vector3d d = a.position - b.position;
+  out.position.noalias() = R_BW * d;
+  out.rotation.noalias() = R_BW * a.rotation;
+  if (b_is_fixed)
+  {
+    out.velocity.noalias() = R_BW * a.velocity;
+    out.angular_velocity.noalias() = R_BW * a.angular_velocity;
+    out.acceleration_bias.noalias() = R_BW * a.acceleration_bias;
+    out.angular_acceleration_bias.noalias() = R_BW * a.angular_acceleration_bias;
+    return;
+  }
+  const Eigen::Vector3d carried = b.angular_velocity.cross(d);
+  const Eigen::Vector3d v_W = a.velocity - b.velocity - carried;
+  const Eigen::Vector3d acceleration_W =
+    a.acceleration_bias - b.acceleration_bias - b.angular_acceleration_bias.cross(d) -
+    b.angular_velocity.cross(carried) - 2.0 * b.angular_velocity.cross(v_W);
+  const Eigen::Vector3d angular_acceleration_W = a.angular_acceleration_bias -
+                                                 b.angular_acceleration_bias -
+                                                 b.angular_velocity.cross(a.angular_velocity);
+  out.velocity.noalias() = R_BW * v_W;
+  out.angular_velocity.noalias() = R_BW * (a.angular_velocity - b.angular_velocity);
+  out.acceleration_bias.noalias() = R_BW * acceleration_W;
+  out.angular_acceleration_bias.noalias() = R_BW * angular_acceleration_W;
+}
+
 FrameConstraint::FrameConstraint(
   std::string name, std::string type, const System & system, const std::string & frame_a,
   const std::string & frame_b, std::vector<RowDescription> rows, int scratch_size)
@@ -77,30 +109,7 @@ void FrameConstraint::relative_motion(
   system().frame_kinematics(data, frame_a_, a);
   system().frame_kinematics(data, frame_b_, b);
   out.time = data.terms.time;
-  const Eigen::Matrix3d R_BW = b.rotation.transpose();
-  const Eigen::Vector3d d = a.position - b.position;
-  out.position.noalias() = R_BW * d;
-  out.rotation.noalias() = R_BW * a.rotation;
-  if (b_is_fixed_)
-  {
-    out.velocity.noalias() = R_BW * a.velocity;
-    out.angular_velocity.noalias() = R_BW * a.angular_velocity;
-    out.acceleration_bias.noalias() = R_BW * a.acceleration_bias;
-    out.angular_acceleration_bias.noalias() = R_BW * a.angular_acceleration_bias;
-    return;
-  }
-  const Eigen::Vector3d carried = b.angular_velocity.cross(d);
-  const Eigen::Vector3d v_W = a.velocity - b.velocity - carried;
-  const Eigen::Vector3d acceleration_W =
-    a.acceleration_bias - b.acceleration_bias - b.angular_acceleration_bias.cross(d) -
-    b.angular_velocity.cross(carried) - 2.0 * b.angular_velocity.cross(v_W);
-  const Eigen::Vector3d angular_acceleration_W = a.angular_acceleration_bias -
-                                                 b.angular_acceleration_bias -
-                                                 b.angular_velocity.cross(a.angular_velocity);
-  out.velocity.noalias() = R_BW * v_W;
-  out.angular_velocity.noalias() = R_BW * (a.angular_velocity - b.angular_velocity);
-  out.acceleration_bias.noalias() = R_BW * acceleration_W;
-  out.angular_acceleration_bias.noalias() = R_BW * angular_acceleration_W;
+  find_relative_motion(a, b, b_is_fixed_, out);
 }
 
 Status FrameConstraint::frame_rows(
