@@ -254,6 +254,10 @@ TEST(ThesisServo, when_7_1_at_random_states_expect_the_reference_controls)
 {
   for (const YAML::Node & shot : load_reference("thesis_7_1")["oneshots"])
   {
+    if (!shot["tau_mp"])
+    {
+      continue;
+    }
     const DoublePendulum pendulum(shot["params"]);
     const ErrorDynamics gains = ErrorDynamics::from_gains(-1.0, -1.0, -1.0);
     const State state{0.0, to_vector(shot["theta"]), to_vector(shot["u"])};
@@ -274,6 +278,7 @@ TEST(ThesisServo, when_7_1_at_random_states_expect_the_reference_controls)
       expect_relative(
         servo.dynamics().solution().acceleration, to_vector(shot[std::string("udot_") + suffix]),
         1e-11, suffix);
+      EXPECT_EQ(result.ideal, metric == ServoMetric::kIdeal);
       EXPECT_EQ(result.solution, ServoSolution::kMany);
       EXPECT_EQ(result.null_dimension, 1);
       EXPECT_NEAR(result.error(0), shot["E"].as<double>() - 1.0, 1e-13);
@@ -282,6 +287,51 @@ TEST(ThesisServo, when_7_1_at_random_states_expect_the_reference_controls)
     check(ServoMetric::kMoorePenrose, to_vector(shot["y"]), "mp_y");
     check(ServoMetric::kIdeal, VectorXd::Zero(2), "ideal");
   }
+}
+
+/// Θ2 of the trajectory (497), which is E − E_f's companion in (498) to (502).
+const char * const kTrajectory = "R*cos(theta1) + L*sin(theta2)";
+
+TEST(ThesisServo, when_7_1_has_two_rows_expect_the_one_solution_that_the_text_denies)
+{
+  int found = 0;
+  for (const YAML::Node & shot : load_reference("thesis_7_1")["oneshots"])
+  {
+    if (shot["tau_mp"])
+    {
+      continue;
+    }
+    ++found;
+    const DoublePendulum pendulum(shot["params"]);
+    for (const ServoMetric metric : {ServoMetric::kMoorePenrose, ServoMetric::kIdeal})
+    {
+      ServoOptions options;
+      options.metric = metric;
+      const ServoLaw law(
+        pendulum.dynamics,
+        {{pendulum.row("energy", RowLevel::kVelocity, kEnergy),
+          ErrorDynamics::from_gains(-1.0, -1.0, -1.0)},
+         {pendulum.row("trajectory", RowLevel::kPosition, kTrajectory),
+          ErrorDynamics::from_gains(-2.0, -1.0, -1.0)}},
+        options);
+      ServoWorkspace servo(law);
+      const State state{0.0, to_vector(shot["theta"]), to_vector(shot["u"])};
+      law.prepare(state, servo);
+      for (int task = 0; task < 2; ++task)
+      {
+        servo.reference(task) =
+          law.tasks()[static_cast<std::size_t>(task)].constraint->make_reference();
+      }
+      servo.external_null_vector() << 3.0, -4.0;  // nothing is open to it
+      ASSERT_EQ(law.evaluate(0.0, state.q, state.u, servo), Status::kOk);
+      EXPECT_EQ(servo.result().solution, ServoSolution::kOne);
+      expect_relative(servo.result().inputs, to_vector(shot["tau"]), 1e-11, "tau");
+      expect_relative(
+        servo.dynamics().solution().acceleration, to_vector(shot["udot"]), 1e-11, "udot");
+      expect_close(servo.result().error, to_vector(shot["psi"]), 1e-13, "psi");
+    }
+  }
+  EXPECT_EQ(found, 1);
 }
 
 }  // namespace
