@@ -46,8 +46,8 @@ ErrorDynamics read_error_dynamics(const ScenarioReader & reader)
 Eigen::VectorXd read_bounds(const ScenarioReader & reader, const System & system, double sign)
 {
   const std::vector<std::string> & names = system.input_names();
-  Eigen::VectorXd bounds = Eigen::VectorXd::Constant(
-    system.input_count(), sign * std::numeric_limits<double>::infinity());
+  Eigen::VectorXd bounds =
+    Eigen::VectorXd::Constant(system.input_count(), sign * std::numeric_limits<double>::infinity());
   if (!reader.node().is_map())
   {
     bounds.setConstant(reader.number());
@@ -64,8 +64,8 @@ Eigen::VectorXd read_bounds(const ScenarioReader & reader, const System & system
 /// The efforts that the robot descriptions state, by input.
 Eigen::VectorXd model_efforts(const RigidBodySystem & robot)
 {
-  Eigen::VectorXd efforts = Eigen::VectorXd::Constant(
-    robot.input_count(), std::numeric_limits<double>::infinity());
+  Eigen::VectorXd efforts =
+    Eigen::VectorXd::Constant(robot.input_count(), std::numeric_limits<double>::infinity());
   for (std::size_t i = 0; i < robot.limits().size(); ++i)
   {
     const std::string & name = robot.coordinate_names()[i];
@@ -120,7 +120,7 @@ InputLimits read_limits(
 
 FrictionCone read_cone(const ScenarioReader & reader)
 {
-  reader.allow_keys({"constraint", "normal", "tangents", "coefficient", "least_push"});
+  reader.allow_keys({"constraint", "normal", "tangents", "coefficient", "least_push", "side"});
   FrictionCone cone;
   cone.constraint = reader.at("constraint").name();
   cone.normal = reader.at("normal").name();
@@ -130,6 +130,7 @@ FrictionCone read_cone(const ScenarioReader & reader)
   }
   cone.coefficient = reader.number_or("coefficient", cone.coefficient);
   cone.least_push = reader.number_or("least_push", cone.least_push);
+  cone.side = reader.number_or("side", cone.side);
   return cone;
 }
 

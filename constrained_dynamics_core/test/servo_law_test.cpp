@@ -34,7 +34,8 @@ MatrixXd pseudo_inverse(const MatrixXd & matrix)
   return matrix.completeOrthogonalDecomposition().pseudoInverse();
 }
 
-LevelSolver::Rows rows_of(const MatrixXd & S, const VectorXd & z, const VectorXd & size, int nominal)
+LevelSolver::Rows rows_of(
+  const MatrixXd & S, const VectorXd & z, const VectorXd & size, int nominal)
 {
   return {S, z, size, nominal, nullptr};
 }
@@ -150,8 +151,7 @@ TEST(LevelSolver, when_a_direction_is_lost_expect_bounded_controls_and_word_of_i
     const MatrixXd S = MatrixXd::Constant(1, 1, sigma);
     LevelSolver solver(1, 1);
     solver.begin(nullptr);
-    const auto level =
-      solver.solve(rows_of(S, VectorXd::Ones(1), VectorXd::Ones(1), 1), tolerance);
+    const auto level = solver.solve(rows_of(S, VectorXd::Ones(1), VectorXd::Ones(1), 1), tolerance);
     const double tau = solver.solution()(0);
     EXPECT_LE(tau, 1.3 / tolerance);
     EXPECT_GE(tau, 0.0);
@@ -234,8 +234,8 @@ struct DoublePendulum
     // The obstacle is no part of 7.1.
     overrides.push_back("constraints.obstacle.active=false");
     scenario = std::make_unique<Scenario>(load_scenario("thesis_5_1", overrides));
-    dynamics = std::make_shared<Dynamics>(ConstraintSet(
-      scenario->dynamics()->constraints().shared_system()));
+    dynamics = std::make_shared<Dynamics>(
+      ConstraintSet(scenario->dynamics()->constraints().shared_system()));
   }
 
   std::shared_ptr<const ServoConstraint> row(
@@ -266,15 +266,15 @@ TEST(ThesisServo, when_7_1_at_random_states_expect_the_reference_controls)
       ServoOptions options;
       options.metric = metric;
       const ServoLaw law(
-        pendulum.dynamics, {{pendulum.row("energy", RowLevel::kVelocity, kEnergy), gains}}, options);
+        pendulum.dynamics, {{pendulum.row("energy", RowLevel::kVelocity, kEnergy), gains}},
+        options);
       ServoWorkspace servo(law);
       law.prepare(state, servo);
       servo.reference(0) = law.tasks()[0].constraint->make_reference();
       servo.external_null_vector() = y;
       ASSERT_EQ(law.evaluate(0.0, state.q, state.u, servo), Status::kOk);
       const ServoResult & result = servo.result();
-      expect_relative(
-        result.inputs, to_vector(shot[std::string("tau_") + suffix]), 1e-11, suffix);
+      expect_relative(result.inputs, to_vector(shot[std::string("tau_") + suffix]), 1e-11, suffix);
       expect_relative(
         servo.dynamics().solution().acceleration, to_vector(shot[std::string("udot_") + suffix]),
         1e-11, suffix);

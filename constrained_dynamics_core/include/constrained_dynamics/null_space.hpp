@@ -63,8 +63,8 @@ private:
 };
 
 /// Pushes coordinates away from the bounds of RigidBodySystem::limits: nothing while farther than
-/// `margin` of the range from both, then rising with the square of the depth to `force` at the bound
-/// and beyond.
+/// `margin` of the range from both, then rising with the square of the depth to `force` at the
+/// bound and beyond.
 class CONSTRAINED_DYNAMICS_EXPORT AwayFromLimits : public NullSpaceTerm
 {
 public:

@@ -30,8 +30,11 @@ public:
   const Eigen::MatrixXd & input_response() const { return input_response_; }        ///< Y (n × l)
   /// λ_0, Λ and what is open over all rows of the set, 0 for rows of inactive constraints. Valid
   /// after Dynamics::reduce_forces.
-  const Eigen::VectorXd & free_multipliers() const { return free_multipliers_; }       ///< λ_0 (m)
-  const Eigen::MatrixXd & multiplier_response() const { return multiplier_response_; }  ///< Λ (m × l)
+  const Eigen::VectorXd & free_multipliers() const { return free_multipliers_; }  ///< λ_0 (m)
+  const Eigen::MatrixXd & multiplier_response() const
+  {
+    return multiplier_response_;
+  }  ///< Λ (m × l)
   /// Multipliers without any force, of redundant rows (m × k): λ may be this much different.
   Eigen::Block<const Eigen::MatrixXd> multiplier_null_space() const
   {

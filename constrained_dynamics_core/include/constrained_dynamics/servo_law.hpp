@@ -63,7 +63,6 @@ struct InputLimits
 };
 
 /// The force of a passive contact shall stay in its friction cone, as pyramid inside the cone.
-/// Signs as in Contact: it pushes where its normal multiplier is ≤ 0.
 struct FrictionCone
 {
   std::string constraint;             ///< name in the passive set
@@ -71,6 +70,8 @@ struct FrictionCone
   std::vector<std::string> tangents;  ///< labels of one or two tangential rows; none: push only
   double coefficient = 0.5;           ///< μ ≥ 0
   double least_push = 0.0;            ///< smallest normal force [N], ≥ 0
+  /// As Contact::side: it pushes where side · λ ≤ 0. −1 for heights above a ground.
+  double side = -1.0;
 };
 
 struct ServoOptions
@@ -111,14 +112,15 @@ struct ServoResult
   Eigen::VectorXd error_rate;  ///< ė (m_s), 0 of force rows
   Eigen::VectorXd residual;    ///< S τ − z (m_s): what the rows miss
   ServoSolution solution = ServoSolution::kOne;
-  int rank = 0;              ///< directions of S that were used, of all levels
-  int null_dimension = 0;    ///< dimension of null(S)
-  double condition = 1.0;    ///< σ_max/σ_min of the used directions, worst of the levels
-  bool damped = false;       ///< a direction was damped
-  bool limited = false;      ///< a limit or cone binds
+  int rank = 0;                ///< directions of S that were used, of all levels
+  int null_dimension = 0;      ///< dimension of null(S)
+  double condition = 1.0;      ///< σ_max/σ_min of the used directions, worst of the levels
+  bool damped = false;         ///< a direction was damped
+  bool limited = false;        ///< a limit or cone binds
   std::vector<bool> at_bound;  ///< of each input, whether a bound or the rate binds
-  bool cones_met = true;     ///< false: no controls within the bounds keep the forces in the cones
-  /// Of ServoMetric::kIdeal: whether the motion is what ideal passive constraints would give (E15').
+  bool cones_met = true;  ///< false: no controls within the bounds keep the forces in the cones
+  /// Of ServoMetric::kIdeal: whether the motion is what ideal passive constraints would give
+  /// (E15').
   bool ideal = false;
   /// Of each task, whether its rows are missed: by limits, contradiction, or what goes before it.
   std::vector<bool> gave_way;
@@ -214,7 +216,8 @@ public:
   /// @throw std::invalid_argument where rows cannot be evaluated at the state.
   void prepare(const State & state, ServoWorkspace & workspace) const;
 
-  /// A reference that holds task i where it is at the state of the last evaluation. Statuses as ServoConstraint::measure. Real-time safe: yes.
+  /// A reference that holds task i where it is at the state of the last evaluation. Statuses as
+  /// ServoConstraint::measure. Real-time safe: yes.
   [[nodiscard]] Status hold(int task, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
 
   /// One cycle: terms, passive rows, servo rows, controls, forces. The result and

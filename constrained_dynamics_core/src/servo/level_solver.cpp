@@ -179,8 +179,7 @@ bool LevelSolver::solve_wide(const Rows & rows, double tolerance, Level & level)
   range_.matrix(open_, m) = rows_.topLeftCorner(m, open_).transpose();
   range_.factor(open_, m);
   const double largest = rows_.topLeftCorner(m, open_).norm();
-  const double smallest =
-    smallest_singular_value(range_, work_.head(m));
+  const double smallest = smallest_singular_value(range_, work_.head(m));
   if (!(smallest > kMargin * tolerance))
   {
     return false;
@@ -208,8 +207,7 @@ bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level)
   tall_.matrix(m, open_) = rows_.topLeftCorner(m, open_);
   tall_.factor(m, open_);
   const double largest = rows_.topLeftCorner(m, open_).norm();
-  const double smallest =
-    smallest_singular_value(tall_, work_.head(open_));
+  const double smallest = smallest_singular_value(tall_, work_.head(open_));
   const double unit = rows.error_metric ? 1.0 : rows.size.maxCoeff();
   if (!(smallest > kMargin * tolerance * unit))
   {
@@ -253,7 +251,8 @@ void LevelSolver::solve_any(const Rows & rows, double tolerance, Level & level) 
   for (Eigen::Index i = 0; i < most; ++i)
   {
     const double sigma = values(i);
-    const bool expected = i < rows.nominal_rank || (rows.nominal_rank < 0 && sigma > kRounding * largest);
+    const bool expected =
+      i < rows.nominal_rank || (rows.nominal_rank < 0 && sigma > kRounding * largest);
     if (!expected && !(sigma >= edge))
     {
       break;
@@ -292,7 +291,8 @@ LevelSolver::Level LevelSolver::solve(const Rows & rows, double tolerance) noexc
     level.damped = m > 0 && rows.nominal_rank > 0;
     return level;
   }
-  const int nominal = rows.nominal_rank < 0 ? static_cast<int>(std::min(m, open_)) : rows.nominal_rank;
+  const int nominal =
+    rows.nominal_rank < 0 ? static_cast<int>(std::min(m, open_)) : rows.nominal_rank;
   const bool solved = (nominal == m && m <= open_ && solve_wide(rows, tolerance, level)) ||
                       (nominal == open_ && open_ <= m && solve_tall(rows, tolerance, level));
   if (!solved)

@@ -73,7 +73,7 @@ private:
 
   Eigen::Index unknowns_;
   Eigen::VectorXd solution_;
-  Eigen::MatrixXd basis_;      // Z, first open_ columns
+  Eigen::MatrixXd basis_;       // Z, first open_ columns
   Eigen::MatrixXd free_basis_;  // directions without any effect, first free_ columns
   Eigen::Index open_ = 0;
   Eigen::Index free_ = 0;

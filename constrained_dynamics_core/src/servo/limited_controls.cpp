@@ -83,17 +83,24 @@ std::vector<LimitedControls::ConeRow> cone_rows(
         "cone of '" + cone.constraint + "': " + std::to_string(cone.tangents.size()) +
         " tangents; allowed: at most 2");
     }
+    if (cone.side != 1.0 && cone.side != -1.0)
+    {
+      std::ostringstream message;
+      message << "cone of '" << cone.constraint << "': side is " << cone.side
+              << "; allowed: 1 or -1";
+      refuse(message.str());
+    }
     const int normal = find_row(set, constraint, cone.normal);
-    rows.push_back({{{normal, -1.0}}, cone.least_push, constraint});
+    rows.push_back({{{normal, -cone.side}}, cone.least_push, constraint});
     // Pyramid inside the cone: |λ_t| ≤ μ/√(number of tangents) · push.
-    const double slope =
-      cone.coefficient / std::sqrt(std::max<double>(1.0, static_cast<double>(cone.tangents.size())));
+    const double slope = cone.coefficient / std::sqrt(std::max<double>(
+                                              1.0, static_cast<double>(cone.tangents.size())));
     for (const std::string & tangent : cone.tangents)
     {
       const int row = find_row(set, constraint, tangent);
       for (const double sign : {-1.0, 1.0})
       {
-        rows.push_back({{{normal, -slope}, {row, sign}}, 0.0, constraint});
+        rows.push_back({{{normal, -cone.side * slope}, {row, sign}}, 0.0, constraint});
       }
     }
   }
@@ -169,7 +176,7 @@ void LimitedControls::begin(const Eigen::VectorXd * last) noexcept CD_NONBLOCKIN
     // What the rate allows goes first where both cannot be met: it leads back to the bounds.
     for (Eigen::Index i = 0; i < inputs_; ++i)
     {
-      const double from = (*last)(i) - rate_(i);
+      const double from = (*last)(i)-rate_(i);
       const double to = (*last)(i) + rate_(i);
       now_lower_(i) = std::min(std::max(lower_(i), from), to);
       now_upper_(i) = std::max(std::min(upper_(i), to), from);
@@ -289,8 +296,7 @@ Status LimitedControls::solve(
     {
       H.setIdentity();
     }
-    hessian_.diagonal().segment(inputs_, open_).setConstant(
-      kSplitWeight * H.diagonal().maxCoeff());
+    hessian_.diagonal().segment(inputs_, open_).setConstant(kSplitWeight * H.diagonal().maxCoeff());
     gradient_.setZero();
     gradient_.head(inputs_).noalias() = -(H * wish.null_vector);
     status = minimise(begin);

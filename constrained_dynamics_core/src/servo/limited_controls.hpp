@@ -14,8 +14,8 @@
 namespace constrained_dynamics
 {
 
-/// Controls within limits, level by level: each level comes as close as limits and the levels before
-/// it allow, limits are never given up,
+/// Controls within limits, level by level: each level comes as close as limits and the levels
+/// before it allow, limits are never given up,
 ///     min ‖D (S_k τ − z_k)‖  subject to  S_j τ = S_j τ_j (j < k),  limits,                (E25)
 /// and in the end min (τ − y)ᵀ H (τ − y). Without binding limits that is (E15).
 ///
@@ -42,8 +42,9 @@ public:
   void begin(const Eigen::VectorXd * last) noexcept CD_NONBLOCKING;
 
   /// Whether controls and the forces they lead to are within the limits.
-  bool admits(const Eigen::VectorXd & tau, const Reduction & reduction, const Workspace & workspace)
-    noexcept CD_NONBLOCKING;
+  bool admits(
+    const Eigen::VectorXd & tau, const Reduction & reduction,
+    const Workspace & workspace) noexcept CD_NONBLOCKING;
 
   /// What is wished: levels of rows one after the other.
   struct Wish

@@ -56,7 +56,8 @@ Posture::Posture(
   for (const auto & [name, value] : wishes)
   {
     wishes_.emplace_back(
-      system.coordinate_index(name), checked("a wish for a coordinate", value, -kLargest, kLargest));
+      system.coordinate_index(name),
+      checked("a wish for a coordinate", value, -kLargest, kLargest));
   }
 }
 
@@ -65,8 +66,8 @@ void Posture::add(const SystemData & data, VectorRef force) const noexcept CD_NO
   const SystemTerms & terms = data.terms;
   for (const auto & [coordinate, value] : wishes_)
   {
-    const double pull = stiffness_ * (value - terms.coordinates(coordinate)) -
-                        damping_ * terms.rates(coordinate);
+    const double pull =
+      stiffness_ * (value - terms.coordinates(coordinate)) - damping_ * terms.rates(coordinate);
     force += pull * terms.kinematic_matrix.row(coordinate).transpose();
   }
 }

@@ -28,7 +28,8 @@ const Constraint & not_null(const std::shared_ptr<const Constraint> & constraint
 
 /// Rows of a passive constraint by label.
 std::pair<std::vector<RowDescription>, std::vector<int>> find_rows(
-  const ConstraintSet & set, const std::string & constraint, const std::vector<std::string> & labels)
+  const ConstraintSet & set, const std::string & constraint,
+  const std::vector<std::string> & labels)
 {
   const int index = set.index(constraint);
   const std::vector<RowDescription> & all = set[index].rows();
@@ -180,8 +181,7 @@ RowServo::RowServo(std::shared_ptr<const Constraint> constraint)
     if (row.level == RowLevel::kAcceleration)
     {
       refuse(
-        name(),
-        "row '" + row.label + "' is of level acceleration; allowed: position, velocity");
+        name(), "row '" + row.label + "' is of level acceleration; allowed: position, velocity");
     }
   }
 }

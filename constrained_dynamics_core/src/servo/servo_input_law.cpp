@@ -55,12 +55,11 @@ ServoInputLaw::ServoInputLaw(std::shared_ptr<const ServoLaw> law, ServoDrive dri
   starts_.resize(count);
   for (std::size_t i = 0; i < count; ++i)
   {
-    check_time("smooth_start of '" + law_->tasks()[i].constraint->name() + "'",
-      drive_.smooth_start[i]);
+    check_time(
+      "smooth_start of '" + law_->tasks()[i].constraint->name() + "'", drive_.smooth_start[i]);
     if (drive_.references[i] && drive_.smooth_start[i] > 0.0)
     {
-      starts_[i] = std::make_unique<SmoothStart>(
-        *law_->tasks()[i].constraint, drive_.references[i], drive_.smooth_start[i]);
+      starts_[i] = std::make_unique<SmoothStart>(drive_.references[i], drive_.smooth_start[i]);
     }
   }
 }
@@ -74,7 +73,14 @@ void ServoInputLaw::start(const State & state)
   {
     if (starts_[i])
     {
-      starts_[i]->start(state.time, workspace_.reference(static_cast<int>(i)));
+      const Status status =
+        starts_[i]->start(state.time, workspace_.reference(static_cast<int>(i)));
+      if (status != Status::kOk)
+      {
+        throw std::invalid_argument(
+          "the reference of servo-constraint '" + law_->tasks()[i].constraint->name() +
+          "' cannot be joined at the start: status " + to_string(status));
+      }
     }
   }
   counts_ = Counts{};

@@ -461,8 +461,7 @@ void ServoLaw::add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBL
     {
       term->add(workspace.workspace_.system_data(), work.force);
     }
-    workspace.y_.noalias() +=
-      workspace.workspace_.terms().input_matrix.transpose() * work.force;
+    workspace.y_.noalias() += workspace.workspace_.terms().input_matrix.transpose() * work.force;
   }
   work.solver.null_part(workspace.y_, work.null_part);
   work.tau = work.solver.solution() + work.null_part;
@@ -486,8 +485,7 @@ void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
   const bool ideal = options_.metric == ServoMetric::kIdeal;
   const Status status = work.limits->solve(
     {work.ordered_S, work.ordered_z, work.ordered_size, work.level_ends,
-     static_cast<int>(levels_.size()), workspace.y_,
-     ideal ? &reduction.effort_metric() : nullptr},
+     static_cast<int>(levels_.size()), workspace.y_, ideal ? &reduction.effort_metric() : nullptr},
     reduction, workspace.workspace_, work.tau);
   work.limited = true;
   work.cones_met = status == Status::kOk;
@@ -573,8 +571,8 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
       result.residual.segment(offset, count).setZero();
       continue;
     }
-    const double size = work.z.segment(offset, count).norm() +
-                        work.S.middleRows(offset, count).norm() * tau_size;
+    const double size =
+      work.z.segment(offset, count).norm() + work.S.middleRows(offset, count).norm() * tau_size;
     const double rest = result.residual.segment(offset, count).norm();
     result.gave_way[i] = rest > options_.consistency_tolerance * size;
     missed = missed || result.gave_way[i];
@@ -583,8 +581,8 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
       for (Eigen::Index k = 0; k < count; ++k)
       {
         const int row = force->passive_rows()[static_cast<std::size_t>(k)];
-        result.error(offset + k) = workspace.workspace_.solution().multipliers(row) -
-                                   workspace.references_[i].position(k);
+        result.error(offset + k) =
+          workspace.workspace_.solution().multipliers(row) - workspace.references_[i].position(k);
       }
     }
     else
@@ -592,8 +590,7 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
       // e of velocity rows is an error of its own, not a rate.
       for (Eigen::Index k = 0; k < count; ++k)
       {
-        if (
-          tasks_[i].constraint->rows()[static_cast<std::size_t>(k)].level == RowLevel::kVelocity)
+        if (tasks_[i].constraint->rows()[static_cast<std::size_t>(k)].level == RowLevel::kVelocity)
         {
           result.error(offset + k) = result.error_rate(offset + k);
         }
@@ -640,10 +637,10 @@ Status ServoLaw::evaluate(
   judge(workspace);
   workspace.set_last_inputs(work.tau);
   const ServoResult & result = workspace.result_;
-  const Status law = result.damped                                ? Status::kSingular
-                     : result.limited                             ? Status::kLimited
-                     : result.solution == ServoSolution::kNone    ? Status::kInconsistent
-                                                                  : Status::kOk;
+  const Status law = result.damped                             ? Status::kSingular
+                     : result.limited                          ? Status::kLimited
+                     : result.solution == ServoSolution::kNone ? Status::kInconsistent
+                                                               : Status::kOk;
   return law == Status::kOk ? solved : law;
 }
 
@@ -714,8 +711,7 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
   }
   for (Eigen::Index row = 0; row < row_count_; ++row)
   {
-    workspace.row_size_(row) =
-      here(row) > kVanishing * moving(row) ? here(row) : moving(row);
+    workspace.row_size_(row) = here(row) > kVanishing * moving(row) ? here(row) : moving(row);
   }
   // Ranks, level by level, as they are as a rule: the largest seen.
   std::vector<int> largest(levels_.size(), 0);
