@@ -52,8 +52,9 @@ LevelSolver::LevelSolver(int unknown_count, int max_row_count)
   step_(Eigen::VectorXd::Zero(std::max(unknown_count, max_row_count))),
   work_(Eigen::VectorXd::Zero(std::max(unknown_count, max_row_count))),
   next_(Eigen::MatrixXd::Zero(unknown_count, unknown_count)),
-  range_(unknown_count, unknown_count),
+  range_(unknown_count, std::max(unknown_count, max_row_count)),
   tall_(max_row_count, unknown_count),
+  order_(Eigen::VectorXi::Zero(max_row_count)),
   padded_(Eigen::MatrixXd::Zero(unknown_count, max_row_count)),
   svd_(unknown_count, max_row_count, Eigen::ComputeThinU | Eigen::ComputeThinV),
   row_metric_(Eigen::MatrixXd::Zero(max_row_count, max_row_count)),
@@ -224,6 +225,52 @@ bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level)
   return true;
 }
 
+bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & level) noexcept
+{
+  // Wᵀ Π = U [R11 R12; 0 0], so W x = Π [R11 R12]ᵀ y with y = U1ᵀ x: least squares for y.
+  const Eigen::Index m = rows.right.size();
+  const Eigen::Index r = rows.nominal_rank;
+  load(rows, false);
+  if (rows.error_metric)
+  {
+    whiten(*rows.error_metric, m);
+  }
+  const double unit = rows.error_metric ? 1.0 : rows.size.maxCoeff();
+  const double largest = rows_.topLeftCorner(m, open_).norm();
+  range_.matrix(open_, m) = rows_.topLeftCorner(m, open_).transpose();
+  const double left = range_.factor_pivoted(open_, m, r, order_.head(m));
+  if (!(left <= kRounding * largest))
+  {
+    return false;
+  }
+  auto triangle = tall_.matrix(m, r);
+  const auto R = range_.matrix(open_, m);
+  for (Eigen::Index j = 0; j < r; ++j)
+  {
+    for (Eigen::Index i = 0; i < m; ++i)
+    {
+      triangle(order_(i), j) = i >= j ? R(j, i) : 0.0;
+    }
+  }
+  tall_.factor(m, r);
+  const double smallest = smallest_singular_value(tall_, work_.head(r));
+  if (!(smallest > kMargin * tolerance * unit))
+  {
+    return false;
+  }
+  tall_.apply_transpose(right_.head(m));
+  auto x = step_.head(open_);
+  x.setZero();
+  x.head(r) = right_.head(r);
+  tall_.divide(x.head(r));
+  range_.apply(x);
+  advance(x);
+  shrink(r);
+  level.rank = static_cast<int>(r);
+  level.condition = largest / smallest;
+  return true;
+}
+
 void LevelSolver::solve_any(const Rows & rows, double tolerance, Level & level) noexcept
 {
   const Eigen::Index m = rows.right.size();
@@ -293,8 +340,10 @@ LevelSolver::Level LevelSolver::solve(const Rows & rows, double tolerance) noexc
   }
   const int nominal =
     rows.nominal_rank < 0 ? static_cast<int>(std::min(m, open_)) : rows.nominal_rank;
-  const bool solved = (nominal == m && m <= open_ && solve_wide(rows, tolerance, level)) ||
-                      (nominal == open_ && open_ <= m && solve_tall(rows, tolerance, level));
+  const bool solved =
+    (nominal == m && m <= open_ && solve_wide(rows, tolerance, level)) ||
+    (nominal == open_ && open_ <= m && solve_tall(rows, tolerance, level)) ||
+    (nominal > 0 && nominal < m && nominal < open_ && solve_deficient(rows, tolerance, level));
   if (!solved)
   {
     solve_any(rows, tolerance, level);

@@ -62,6 +62,7 @@ public:
 private:
   bool solve_wide(const Rows & rows, double tolerance, Level & level) noexcept;
   bool solve_tall(const Rows & rows, double tolerance, Level & level) noexcept;
+  bool solve_deficient(const Rows & rows, double tolerance, Level & level) noexcept;
   void solve_any(const Rows & rows, double tolerance, Level & level) noexcept;
   /// The rows within what is open, in the units that errors count in, and what is left of z.
   void load(const Rows & rows, bool by_size) noexcept;
@@ -89,6 +90,7 @@ private:
   Eigen::MatrixXd next_;
   RangeFactorisation range_;
   RangeFactorisation tall_;
+  Eigen::VectorXi order_;
   Eigen::MatrixXd padded_;
   Eigen::JacobiSVD<Eigen::MatrixXd> svd_;
   Eigen::MatrixXd row_metric_;
