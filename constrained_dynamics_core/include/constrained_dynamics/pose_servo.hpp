@@ -23,7 +23,9 @@ namespace constrained_dynamics
 /// with p, R, v, ω of A in B, and p_T, R_T, v_T, ω_T those of T in B,
 ///     d = p − p_T,   e = R_Tᵀ d,   ė = R_Tᵀ (v − v_T − ω_T × d),   R_error = R_Tᵀ R,
 /// and rotation rows as there (2ε of R_error for three rows). b has all velocity terms, also those
-/// of a target that turns. What FrameCoincidence says of half turns holds for the error here.
+/// of a target that turns. Without rotation rows the orientation of T only says which axes the rows
+/// are along; `measure` gives that of B then, not that of A. What FrameCoincidence says of half
+/// turns holds for the error here.
 class CONSTRAINED_DYNAMICS_EXPORT PoseServo : public ServoConstraint
 {
 public:
@@ -55,6 +57,7 @@ private:
   PoseServo(std::string name, const System & system, std::unique_ptr<const Target> target);
 
   std::unique_ptr<const Target> target_;
+  bool has_rotation_rows_;
 };
 
 }  // namespace constrained_dynamics

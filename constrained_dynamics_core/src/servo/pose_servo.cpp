@@ -1,5 +1,6 @@
 #include "constrained_dynamics/pose_servo.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -103,7 +104,10 @@ PoseServo::PoseServo(std::string name, const System & system, std::unique_ptr<co
 : ServoConstraint(
     std::move(name), "pose", system, target->rows(), kPositionSize, kVelocitySize,
     target->scratch_size()),
-  target_(std::move(target))
+  target_(std::move(target)),
+  has_rotation_rows_(std::any_of(
+    this->rows().begin(), this->rows().end(),
+    [](const RowDescription & row) { return row.rotational; }))
 {
 }
 
@@ -139,12 +143,22 @@ Status PoseServo::do_measure(
 {
   RelativeMotion motion;
   target_->relative_motion(data, motion);
-  out.position << motion.position, Eigen::Quaterniond(motion.rotation).coeffs();
-  out.velocity << motion.velocity, motion.angular_velocity;
+  do_reset(out);
+  out.velocity.setZero();
   out.acceleration.setZero();
+  out.position.head<3>() = motion.position;
+  out.velocity.head<3>() = motion.velocity;
+  if (has_rotation_rows_)
+  {
+    out.position.tail<4>() = Eigen::Quaterniond(motion.rotation).coeffs();
+    out.velocity.tail<3>() = motion.angular_velocity;
+  }
   return Status::kOk;
 }
 
-void PoseServo::do_reset(ServoReference & reference) const { reference.position(6) = 1.0; }
+void PoseServo::do_reset(ServoReference & reference) const
+{
+  reference.position.tail<4>() = Eigen::Quaterniond::Identity().coeffs();
+}
 
 }  // namespace constrained_dynamics

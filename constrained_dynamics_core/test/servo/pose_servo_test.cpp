@@ -255,6 +255,22 @@ TEST(PoseServo, when_target_is_turned_expect_rows_along_its_axes)
   EXPECT_LE(largest(now.velocity - rate), 1e-15);
 }
 
+/// Rows of position alone stay along the axes of B, whatever the orientation of A.
+TEST(PoseServo, when_position_alone_is_measured_expect_axes_of_b)
+{
+  const auto system = robot("arm_6");
+  const PoseServo servo("tip", *system, "frame_a", "world", {"y", "z"});
+  ServoEvaluation now(servo);
+  const TestState s = random_state(*system, 3);
+  now.move_to(s.time, s.q, s.u);
+  ASSERT_EQ(now.measure(now.reference), Status::kOk);
+  EXPECT_EQ(now.reference.position.tail<4>(), Eigen::Vector4d::UnitW());
+  EXPECT_EQ(now.reference.velocity.tail<3>(), Vector3d::Zero());
+  now.reference.position.head<3>() -= Vector3d(0.1, 0.2, 0.3);
+  ASSERT_EQ(now.evaluate(), Status::kOk);
+  EXPECT_LE(largest(now.position - Eigen::Vector2d(0.2, 0.3)), 1e-15);
+}
+
 TEST(PoseServo, when_reference_is_bad_expect_status_and_untouched_rows)
 {
   const auto system = robot("arm_6");
