@@ -108,22 +108,13 @@ private:
   std::mt19937 generator_;
 };
 
-// Any rows on any joints: off the manifold, too, the solve is defined, and both must agree.
-TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solution)
+/// Any rows of the given kinds at any state: off the manifold, too, the solve is defined, and both
+/// must agree.
+void expect_agreement(
+  std::string (*scenario_with)(const std::string &), const std::vector<std::string> & kinds,
+  unsigned seed)
 {
-  const std::vector<std::string> kinds = {
-    "type: frame_coincidence, frame_a: tip, frame_b: seat, rows: [x, rx]",
-    "type: frame_coincidence, frame_a: tip, frame_b: world, rows: [y, ry]",
-    "type: point_on_plane, frame_a: tip, frame_b: seat, normal: [1, 2, -1], offset: 0.2",
-    "type: distance, frame_a: tip, frame_b: seat, length: 1.5",
-    "type: knife_edge, frame_a: seat, frame_b: world, axis: [1, 1, -2]",
-    "type: rolling, frame_a: tip, frame_b: seat, radius: 0.3, axis: [1, 0.2, 0.3]",
-    "type: prescribed_motion, coordinate: cart_x, motion: sin(3*t)",
-    "type: joint_coupling, terms: {root_z: 1.0, cart_y: 2.0, yaw: -0.7, ball_qx: 0.3}",
-    "type: joint_coupling, terms: {yaw: -0.7, flap: 0.3}",
-    "type: formula, level: velocity, rows: ['vx(tip)^2 + wz(seat)*px(tip) - yaw*dyaw']",
-  };
-  Random random(31);
+  Random random(seed);
   int solved = 0;
   int along_tree = 0;
   for (int trial = 0; trial < 60; ++trial)
@@ -134,7 +125,7 @@ TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solu
       constraints += std::string(i > 0 ? ", " : "") + "{name: c" + std::to_string(i) + ", " +
                      kinds[random.below(kinds.size())] + "}";
     }
-    Pair pair(test::every_joint(constraints), false);
+    Pair pair(scenario_with(constraints), false);
     const System & system = pair.tree.system();
     State state = pair.scenario.initial();
     ASSERT_EQ(
@@ -155,6 +146,78 @@ TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solu
   }
   EXPECT_GT(solved, 30);
   EXPECT_GE(along_tree, solved * 9 / 10);
+}
+
+TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solution)
+{
+  expect_agreement(
+    test::every_joint,
+    {
+      "type: frame_coincidence, frame_a: tip, frame_b: seat, rows: [x, rx]",
+      "type: frame_coincidence, frame_a: tip, frame_b: world, rows: [y, ry]",
+      "type: point_on_plane, frame_a: tip, frame_b: seat, normal: [1, 2, -1], offset: 0.2",
+      "type: distance, frame_a: tip, frame_b: seat, length: 1.5",
+      "type: knife_edge, frame_a: seat, frame_b: world, axis: [1, 1, -2]",
+      "type: rolling, frame_a: tip, frame_b: seat, radius: 0.3, axis: [1, 0.2, 0.3]",
+      "type: prescribed_motion, coordinate: cart_x, motion: sin(3*t)",
+      "type: joint_coupling, terms: {root_z: 1.0, cart_y: 2.0, yaw: -0.7, ball_qx: 0.3}",
+      "type: joint_coupling, terms: {yaw: -0.7, flap: 0.3}",
+      "type: formula, level: velocity, rows: ['vx(tip)^2 + wz(seat)*px(tip) - yaw*dyaw']",
+    },
+    31);
+}
+
+/// A turning and a sliding joint on the world, with simple and ball joints on the first.
+std::string hinges(const std::string & constraints)
+{
+  return "system:\n"
+         "  mjcf: '<mujoco><worldbody>"
+         "<body name=\"arm\" pos=\"0.1 0.2 0.3\" euler=\"10 20 30\">"
+         "<joint name=\"turn\" axis=\"1 2 -1\" pos=\"0.1 0 0\" armature=\"0.02\"/>"
+         "<geom type=\"box\" size=\"0.2 0.1 0.05\" pos=\"0.1 0.2 0\"/>"
+         "<body name=\"wrist\" pos=\"0.4 0.1 -0.2\"><joint name=\"ball\" type=\"ball\"/>"
+         "<geom type=\"capsule\" fromto=\"0 0 0 0.1 0 -0.4\" size=\"0.05\"/>"
+         "<body name=\"finger\" pos=\"0.1 0 -0.4\"><joint name=\"bend\" axis=\"0 1 1\"/>"
+         "<geom type=\"box\" size=\"0.1 0.1 0.05\" pos=\"0.1 0 0\"/></body></body>"
+         "<body name=\"fork\" pos=\"-0.3 0.2 0.1\">"
+         "<joint name=\"lift\" type=\"slide\" axis=\"1 1 0\"/>"
+         "<geom type=\"box\" size=\"0.1 0.2 0.05\" pos=\"0 0.1 0.1\"/></body></body>"
+         "<body name=\"sled\" pos=\"0 -0.5 0\">"
+         "<joint name=\"slide\" type=\"slide\" axis=\"0 1 2\"/>"
+         "<geom type=\"box\" size=\"0.1 0.1 0.1\"/>"
+         "<body name=\"pan\" pos=\"0.2 0 0.1\"><joint name=\"spin\" axis=\"1 0 1\"/>"
+         "<geom type=\"box\" size=\"0.3 0.1 0.05\" pos=\"0.2 0 0\"/></body></body>"
+         "</worldbody></mujoco>'\n"
+         "  frames:\n"
+         "    - {name: tip, parent: finger, pose: {xyz: [0.2, 0.1, 0], rpy: [0.3, 0.1, 0.2]}}\n"
+         "    - {name: rim, parent: pan, pose: {xyz: [0.4, 0.1, 0], rpy: [0.1, -0.3, 0.2]}}\n"
+         "  dampers: {turn: 0.3}\n"
+         "  external:\n"
+         "    - {name: wind, frame: arm, force: [1, -2, 0.5], torque: [0.3, 0.1, -0.2]}\n"
+         "    - {name: push, frame: sled, force: [2, 1, 0.5], torque: [0.1, -0.3, 0.2]}\n"
+         "    - {name: jet, frame: tip, expressed_in: frame, force: [0.2, 1, 0.5]}\n"
+         "initial: {time: 0.3}\n"
+         "constraints: [" +
+         constraints + "]\n";
+}
+
+TEST(TreeSolver, when_rows_pass_joints_on_the_world_expect_the_dense_solution)
+{
+  expect_agreement(
+    hinges,
+    {
+      "type: frame_coincidence, frame_a: tip, frame_b: rim, rows: [x, y, rz]",
+      "type: frame_coincidence, frame_a: tip, frame_b: world, rows: [y, ry]",
+      "type: frame_coincidence, frame_a: rim, frame_b: arm, rows: [z]",
+      "type: distance, frame_a: arm, frame_b: sled, length: 1.5",
+      "type: distance, frame_a: arm, frame_b: world, length: 1.5",
+      "type: distance, frame_a: tip, frame_b: arm, length: 1.5",  // ends on the arm
+      "type: distance, frame_a: fork, frame_b: rim, length: 1.5",
+      "type: point_on_plane, frame_a: fork, frame_b: world, normal: [1, 2, -1], offset: 0.2",
+      "type: prescribed_motion, coordinate: turn, motion: sin(3*t)",
+      "type: joint_coupling, terms: {slide: 1.0, turn: 2.0, bend: -0.7}",
+    },
+    33);
 }
 
 // A loop low in the tree ends on its own body while rows above pass it.
