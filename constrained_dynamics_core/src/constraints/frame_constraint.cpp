@@ -7,6 +7,7 @@
 #include <Eigen/Geometry>
 
 #include "clones.hpp"
+#include "constraints/relative_motion.hpp"
 
 namespace constrained_dynamics
 {
@@ -82,6 +83,13 @@ void relate(
 }
 
 }  // namespace
+
+void find_relative_motion(
+  const FrameKinematics & a, const FrameKinematics & b, bool b_is_fixed,
+  RelativeMotion & out) noexcept CD_NONBLOCKING
+{
+  relate(a, b, b_is_fixed, false, out);
+}
 
 FrameConstraint::FrameConstraint(
   std::string name, std::string type, const System & system, const std::string & frame_a,
