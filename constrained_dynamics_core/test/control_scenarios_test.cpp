@@ -157,6 +157,75 @@ TEST(ControlScenarios, when_a_robot_has_control_states_expect_gravity_and_wrench
   EXPECT_GT(std::abs(observed(plain, *a, "weight")), 0.1);
 }
 
+TEST(ControlScenarios, when_a_table_is_moved_by_a_control_expect_release_and_impact_in_time)
+{
+  // A ball on a table that is shaken harder than gravity: it leaves where the table's acceleration
+  // is −g, flies, and falls back on the moving table, which does not feel it.
+  constexpr double g = 9.81;
+  constexpr double a = 0.05;
+  constexpr double w = 20.0;
+  constexpr double e = 0.5;
+  const Scenario scenario = Scenario::from_text(
+    "parameters: {m: 0.7, g: 9.81, a: 0.05, w: 20}\n"
+    "system: {coordinates: [y], kinetic: m/2*dy^2, potential: m*g*y,\n"
+    "         control_states: {second: [table]}}\n"
+    "constraints:\n"
+    "  - {name: contact, type: formula, level: position, rows: {gap: y - table},\n"
+    "     unilateral: {side: above, restitution: 0.5}}\n"
+    "inputs: {ddtable: -a*w^2*sin(w*t)}\n"
+    "initial: {q: {y: 0, table: 0}, u: {dy: a*w, dtable: a*w}}\n"
+    "run: {until: 0.4, integrator: dopri5, absolute_tolerance: 1e-12, relative_tolerance: 1e-12}\n"
+    "observe: {push: lambda(`contact/gap`)}\n");
+  const double leaves = std::asin(g / (a * w * w)) / w;
+  const auto table = [&](double t) { return a * std::sin(w * t); };
+  const auto ball = [&](double t)
+  {
+    const double s = t - leaves;
+    return table(leaves) + a * w * std::cos(w * leaves) * s - 0.5 * g * s * s;
+  };
+  double low = leaves + 0.05;  // in the air
+  double high = leaves + 0.5;
+  for (int i = 0; i < 100; ++i)
+  {
+    const double middle = 0.5 * (low + high);
+    (ball(middle) > table(middle) ? low : high) = middle;
+  }
+  ASSERT_GT(low, leaves + 0.05 + 1e-6);
+
+  const auto simulation = scenario.make_simulation();
+  double push = 0.0;
+  const RunResult result = simulation->run(
+    0.9 * leaves, 0.9 * leaves,
+    [&](const Simulation & at)
+    {
+      push = observed(scenario, at, "push");
+      return true;
+    });
+  ASSERT_TRUE(result.completed);
+  // m (g + ḧ): the table carries the ball.
+  EXPECT_NEAR(push, 0.7 * (g - a * w * w * std::sin(w * 0.9 * leaves)), 1e-9);
+
+  ASSERT_TRUE(simulation->run(low - 1e-7, 1.0, [](const Simulation &) { return true; }).completed);
+  const double falls = simulation->state().u(0);
+  ASSERT_TRUE(simulation->run(low + 1e-7, 1.0, [](const Simulation &) { return true; }).completed);
+  std::vector<std::pair<ContactEventKind, double>> events;
+  for (const ContactEvent & event : simulation->events())
+  {
+    if (event.time > 0.0)  // it closes at the start
+    {
+      events.emplace_back(event.kind, event.time);
+    }
+  }
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].first, ContactEventKind::kRelease);
+  EXPECT_NEAR(events[0].second, leaves, 1e-8);
+  EXPECT_EQ(events[1].first, ContactEventKind::kImpact);
+  EXPECT_NEAR(events[1].second, low, 1e-8);
+  const double rate = a * w * std::cos(w * low);
+  EXPECT_NEAR(simulation->state().u(1), rate, 1e-5);  // 1e-7 s later
+  EXPECT_NEAR(simulation->state().u(0), rate - e * (falls - rate), 1e-5);
+}
+
 std::string refusal(const std::string & text)
 {
   try
