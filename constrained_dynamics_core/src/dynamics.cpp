@@ -322,11 +322,24 @@ void Dynamics::gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Wo
   }
 }
 
+RowProblem Dynamics::row_problem(int nominal_rank, const Workspace & workspace) const noexcept
+  CD_NONBLOCKING
+{
+  const int m = workspace.active_row_count_;
+  return {
+    workspace.terms().mass_matrix,
+    workspace.force_,
+    workspace.active_jacobian_.topRows(m),
+    workspace.active_bias_.head(m),
+    workspace.active_scale_.head(m),
+    workspace.active_weight_.head(m),
+    std::max(nominal_rank, 0)};
+}
+
 Status Dynamics::solve_gathered(
   Workspace::Subset subset, RankOptions rank, FormulationData & data, bool keep_independent,
   Workspace & workspace) const noexcept CD_NONBLOCKING
 {
-  const int m = workspace.active_row_count_;
   int & nominal = workspace.nominal_rank_[subset];
   // Where nobody has analysed the rows that are active now, only directions that are clearly there
   // count, and what is found becomes the nominal rank.
@@ -334,14 +347,7 @@ Status Dynamics::solve_gathered(
   {
     rank.redundancy_tolerance = rank.singular_tolerance;
   }
-  const RowProblem problem{
-    workspace.terms().mass_matrix,
-    workspace.force_,
-    workspace.active_jacobian_.topRows(m),
-    workspace.active_bias_.head(m),
-    workspace.active_scale_.head(m),
-    workspace.active_weight_.head(m),
-    std::max(nominal, 0)};
+  const RowProblem problem = row_problem(nominal, workspace);
   const Status status = keep_independent
                           ? formulation_->correct(problem, rank, data, workspace.row_solution_)
                           : formulation_->solve(problem, rank, data, workspace.row_solution_);

@@ -8,6 +8,7 @@
 
 #include "constrained_dynamics/constraint.hpp"
 #include "constrained_dynamics/formulation.hpp"
+#include "constrained_dynamics/reduction.hpp"
 #include "constrained_dynamics/stabilisation.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/system.hpp"
@@ -238,6 +239,21 @@ public:
     double time, const ConstVectorRef & q, const ConstVectorRef & u, const ConstVectorRef & inputs,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Terms, factorisation of the rows and response to the inputs (E24) at the state of the last
+  /// update_rows, whatever the formulation is. Statuses: kOk, kSingular; kSingularInertia,
+  /// kNonFiniteInput, kNonFiniteResult and those of System::update_dynamics without output.
+  /// Real-time safe: yes.
+  [[nodiscard]] Status reduce(Workspace & workspace, Reduction & reduction) const noexcept
+    CD_NONBLOCKING;
+  /// The multipliers' part of (E24), after `reduce`. Real-time safe: yes.
+  void reduce_forces(Workspace & workspace, Reduction & reduction) const noexcept CD_NONBLOCKING;
+  /// Accelerations, multipliers, forces and wrenches for inputs τ, from the last `reduce`, which is
+  /// not done again; into workspace.solution(), untouched without output. Statuses as solve_rows.
+  /// Real-time safe: yes.
+  [[nodiscard]] Status solve_reduced(
+    const ConstVectorRef & inputs, Reduction & reduction,
+    Workspace & workspace) const noexcept CD_NONBLOCKING;
+
   /// Row directions below this fraction are left alone by projections: close to a singular position
   /// the correction would be rounding divided by the distance. They are met again a little later.
   static constexpr double kProjectionSingularTolerance = 1e-5;
@@ -270,10 +286,13 @@ private:
     Workspace & workspace) const noexcept CD_NONBLOCKING;
   bool solve_tree(const ConstVectorRef & inputs, Workspace & workspace, Status & status)
     const noexcept CD_NONBLOCKING;
+  RowProblem row_problem(int nominal_rank, const Workspace & workspace) const noexcept
+    CD_NONBLOCKING;
   TreeProblem tree_problem(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
     CD_NONBLOCKING;
   void measure_tree(Workspace & workspace) const;
   void drive(Workspace & workspace) const noexcept CD_NONBLOCKING;
+  void respond_driven(Workspace & workspace, Reduction & reduction) const noexcept CD_NONBLOCKING;
   void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
   void add_given(VectorRef force, const Workspace & workspace) const noexcept CD_NONBLOCKING;
   void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;

@@ -22,6 +22,17 @@ class CONSTRAINED_DYNAMICS_EXPORT InputLaw
 public:
   virtual ~InputLaw();
 
+  /// A simulation starts, or starts again, at a state. Real-time safe: no.
+  /// @throw std::invalid_argument where the law cannot start there.
+  virtual void start(const State & state);
+
+  /// A fixed step begins: laws that hold their inputs over a period may take a sample. Real-time
+  /// safe: yes.
+  virtual void begin_step(double time) noexcept CD_NONBLOCKING;
+
+  /// Before each `evaluate`, with the constraints that are active now. Real-time safe: yes.
+  virtual void observe(const Workspace & workspace) noexcept CD_NONBLOCKING;
+
   /// Fills τ at the state of the last System::update_kinematics on `data`; may also set what acts
   /// on the system from outside, such as external wrenches. Real-time safe: yes.
   [[nodiscard]] virtual Status evaluate(
