@@ -14,9 +14,7 @@ namespace
 /// The robot that a system is or wraps; null where there is none.
 const RigidBodySystem * robot_of(const System & system)
 {
-  const auto * with_states = dynamic_cast<const ControlStateSystem *>(&system);
-  return dynamic_cast<const RigidBodySystem *>(
-    with_states != nullptr ? &with_states->wrapped() : &system);
+  return dynamic_cast<const RigidBodySystem *>(&underlying(system));
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <Eigen/Dense>
 
 #include "allocation_counter.hpp"
+#include "constrained_dynamics/constraints/centre_of_mass.hpp"
+#include "constrained_dynamics/constraints/energy.hpp"
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
 #include "constrained_dynamics/constraints/prescribed_motion.hpp"
@@ -306,6 +308,30 @@ TEST(ControlStates, when_the_motors_of_a_robot_are_states_expect_its_motion_and_
   EXPECT_NEAR(
     robot->potential_energy(plain_workspace.system_data()),
     system->potential_energy(workspace.system_data()), 1e-13);
+}
+
+TEST(ControlStates, when_rows_are_of_a_whole_robot_expect_them_with_control_states_as_without)
+{
+  const auto robot = four_bar();
+  const auto system =
+    std::make_shared<const ControlStateSystem>(robot, ControlStates{{"rocker"}, {"crank"}});
+  const auto rows_of = [](const std::shared_ptr<const System> & of, const VectorXd & u)
+  {
+    const Dynamics dynamics{ConstraintSet(
+      of, {std::make_shared<const CentreOfMass>("com", *of),
+           make_energy_constraint("energy", *of, EnergyKind::kTotal, 0.5)})};
+    Workspace workspace(dynamics);
+    EXPECT_EQ(dynamics.update_rows(0.0, Vector3d(0.4, 1.2, 2.4), u, workspace), Status::kOk);
+    MatrixXd all(4, u.size() + 2);
+    all << complete_jacobian(*of, workspace.rows()), workspace.rows().velocity,
+      workspace.rows().bias;
+    return all;
+  };
+  const MatrixXd plain = rows_of(robot, Vector3d(1.3, -0.7, 0.2));
+  const MatrixXd wrapped = rows_of(system, Eigen::Vector4d(1.3, -0.7, 0.2, 5.0));
+  EXPECT_EQ(wrapped.leftCols(3), plain.leftCols(3));
+  EXPECT_TRUE(wrapped.col(3).isZero());
+  EXPECT_EQ(wrapped.rightCols(2), plain.rightCols(2));
 }
 
 TEST(ControlStates, when_a_drive_imposes_a_joint_expect_what_a_prescribed_motion_gives)

@@ -85,6 +85,9 @@ private:
   std::vector<int> imposed_;  // speeds of `second`
 };
 
+/// What a ControlStateSystem wraps; any other system itself.
+CONSTRAINED_DYNAMICS_EXPORT const System & underlying(const System & system);
+
 /// Makes all inputs of a system states, first order: τ are speeds, τ̇ the inputs. Throws as the
 /// constructor.
 CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const ControlStateSystem> make_control_state_system(
