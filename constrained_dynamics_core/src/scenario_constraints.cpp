@@ -318,25 +318,23 @@ const std::vector<Recipe> & recipes()
   return table;
 }
 
-ConstraintPointer build_one(const ScenarioReader & reader, const System & system)
+ConstraintPointer build_one(
+  const ScenarioReader & reader, const System & system, const std::vector<std::string> & more_keys)
 {
   if (!reader.node().is_map())
   {
     reader.fail("allowed: a map with the keys name, type, …");
   }
   const ScenarioReader type = reader.at("type");
-  std::vector<std::string> types;
-  for (const Recipe & recipe : recipes())
-  {
-    types.push_back(recipe.type);
-  }
+  const std::vector<std::string> types = constraint_types();
   const auto found = std::find(types.begin(), types.end(), type.name());
   if (found == types.end())
   {
     type.fail("unknown type" + suggest(type.name(), types));
   }
   const Recipe & recipe = recipes()[static_cast<std::size_t>(found - types.begin())];
-  std::vector<std::string> keys = {"name", "type", "active", "unilateral", "friction", "law"};
+  std::vector<std::string> keys = {"name", "type"};
+  keys.insert(keys.end(), more_keys.begin(), more_keys.end());
   keys.insert(keys.end(), recipe.keys.begin(), recipe.keys.end());
   reader.allow_keys(keys);
   return recipe.make({reader, system, reader.at("name").name()});
@@ -363,7 +361,7 @@ public:
     ConstraintPointer constraint;
     try
     {
-      constraint = build_one(item, system_);
+      constraint = build_one(item, system_, {"active", "unilateral", "friction", "law"});
       const bool is_contact = item.at("type").name() == "contact";
       if (is_contact && item.has("unilateral"))
       {
@@ -505,6 +503,22 @@ private:
 };
 
 }  // namespace
+
+std::vector<std::string> constraint_types()
+{
+  std::vector<std::string> types;
+  for (const Recipe & recipe : recipes())
+  {
+    types.push_back(recipe.type);
+  }
+  return types;
+}
+
+ConstraintPointer build_constraint(
+  const ScenarioReader & reader, const System & system, const std::vector<std::string> & more_keys)
+{
+  return build_one(reader, system, more_keys);
+}
 
 std::vector<ConstraintPointer> build_constraints(
   const ScenarioReader & reader, const System & system, std::vector<bool> & active,

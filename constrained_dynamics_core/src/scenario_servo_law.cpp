@@ -89,7 +89,7 @@ InputLimits read_limits(
     {
       effort->fail("allowed: either effort, or lower and upper");
     }
-    if (effort->node().is_scalar() && effort->node().text() == "model")
+    if (effort->node().is_scalar() && effort->node().text == "model")
     {
       if (!robot)
       {
@@ -274,10 +274,8 @@ std::optional<ScenarioServo> read_servo(
           item.at("priority").fail("allowed: a whole number");
         }
         task.priority = static_cast<int>(priority);
-        const auto reference = item.find("reference");
-        servo.drive.references.push_back(
-          reference ? read_reference(*reference, *task.constraint) : nullptr);
-        servo.drive.smooth_start.push_back(item.number_or("smooth_start", 0.0));
+        servo.drive.references.push_back(read_reference(item, *task.constraint));
+        servo.drive.smooth_start.push_back(read_smooth_start(item));
         tasks.push_back(std::move(task));
       });
   }

@@ -142,6 +142,8 @@ public:
   Workspace & workspace() { return workspace_; }
   /// Status of the last `evaluate`, in an observer that of the solution it sees.
   Status last_status() const { return last_status_; }
+  /// The law of the inputs; null: τ = 0.
+  const InputLaw * input_law() const { return input_law_.get(); }
   /// τ of the last evaluation.
   const Eigen::VectorXd & inputs() const { return input_values_; }
   /// Kinetic and potential energy of the last evaluation [J].
