@@ -279,13 +279,14 @@ public:
     check_quaternions();
     if (const auto u = reader_.find("u"))
     {
-      if (reader_.has("rates"))
-      {
-        u->fail_here("allowed: either u or rates");
-      }
       read_values(
         *u, system_.speed_names(), state_.u, u_given_,
         [&](const std::string & name) { return find_speeds(system_, name, true); });
+      const auto end = u_given_.begin() + wrapped_speed_count();
+      if (reader_.has("rates") && std::find(u_given_.begin(), end, true) != end)
+      {
+        u->fail_here("allowed: either u or rates; control states by u all the same");
+      }
     }
     q_held_ = q_given_;
     u_held_ = u_given_;
@@ -303,6 +304,12 @@ public:
   }
 
 private:
+  /// Speeds without those that are controls.
+  int wrapped_speed_count() const
+  {
+    return scene_.textbook != nullptr ? scene_.textbook->speed_count() : system_.speed_count();
+  }
+
   template <class Find>
   void read_values(
     const ScenarioReader & map, const std::vector<std::string> & names, Eigen::VectorXd & values,
@@ -430,7 +437,7 @@ private:
       rates->fail_here("allowed for textbook systems; robots have u");
     }
     const Eigen::Index nq = system_.coordinate_count();
-    const Eigen::Index n = system_.speed_count();
+    const Eigen::Index n = wrapped_speed_count();
     Eigen::VectorXd values = Eigen::VectorXd::Zero(nq);
     std::vector<bool> given(static_cast<std::size_t>(nq), false);
     read_values(
@@ -447,7 +454,7 @@ private:
       }
       return u;
     };
-    state_.u = speeds(values);
+    state_.u.head(n) = speeds(values);
     const Eigen::VectorXd at_rest = speeds(Eigen::VectorXd::Zero(nq));
     Eigen::VectorXi is_open = Eigen::VectorXi::Zero(n);  // depends on a rate that is not given
     for (Eigen::Index k = 0; k < nq; ++k)
@@ -562,9 +569,10 @@ private:
 
 /// Couplings for the mimic joints of the descriptions.
 void add_mimics(
-  const RigidBodySystem & robot, std::vector<std::shared_ptr<const Constraint>> & constraints,
+  const ScenarioSystem & system, std::vector<std::shared_ptr<const Constraint>> & constraints,
   std::vector<bool> & active, std::vector<std::string> & warnings)
 {
+  const RigidBodySystem & robot = *system.robot;
   const std::vector<std::string> & names = robot.coordinate_names();
   const auto exists = [&](const std::string & name)
   { return std::find(names.begin(), names.end(), name) != names.end(); };
@@ -589,7 +597,8 @@ void add_mimics(
     {
       terms.push_back({mimic.source, -mimic.multiplier});
     }
-    constraints.push_back(std::make_shared<const JointCoupling>(name, robot, terms, mimic.offset));
+    constraints.push_back(
+      std::make_shared<const JointCoupling>(name, *system.system, terms, mimic.offset));
     active.push_back(true);
   }
 }
@@ -771,9 +780,8 @@ private:
     {
       if (system.robot != nullptr)
       {
-        add_joint_frictions(
-          root.at("system"), *system.robot, out.constraints, out.active, contacts);
-        add_mimics(*system.robot, out.constraints, out.active, out.warnings);
+        add_joint_frictions(root.at("system"), system, out.constraints, out.active, contacts);
+        add_mimics(system, out.constraints, out.active, out.warnings);
       }
       const ConstraintSet set(system.system, out.constraints);
       out.contacts = std::make_shared<const ContactSet>(set, contacts.contacts, contacts.frictions);

@@ -169,12 +169,13 @@ DryFriction read_friction(
 }
 
 void add_joint_frictions(
-  const ScenarioReader & system, const RigidBodySystem & robot,
+  const ScenarioReader & reader, const ScenarioSystem & system,
   std::vector<std::shared_ptr<const Constraint>> & constraints, std::vector<bool> & active,
   ScenarioContacts & contacts)
 {
+  const RigidBodySystem & robot = *system.robot;
   std::vector<std::pair<std::string, DryFriction>> frictions;
-  if (system.boolean_or("model_friction", true))
+  if (reader.boolean_or("model_friction", true))
   {
     for (const auto & [joint, bound] : robot.joint_friction())
     {
@@ -184,7 +185,7 @@ void add_joint_frictions(
       frictions.emplace_back(joint, friction);
     }
   }
-  if (const auto map = system.find("friction"))
+  if (const auto map = reader.find("friction"))
   {
     const std::vector<std::string> & joints = robot.joint_names();
     for (const auto & [joint, value] : map->entries())
@@ -210,7 +211,12 @@ void add_joint_frictions(
   }
   for (const auto & [joint, stated] : frictions)
   {
-    auto slip = std::make_shared<const JointSlip>(joint + "_friction", robot, joint);
+    const std::vector<int> & driven = system.system->driven_speeds();
+    if (std::find(driven.begin(), driven.end(), robot.speed_index("d" + joint)) != driven.end())
+    {
+      continue;
+    }
+    auto slip = std::make_shared<const JointSlip>(joint + "_friction", *system.system, joint);
     DryFriction friction = stated;
     friction.constraint = static_cast<int>(constraints.size());
     friction.coordinate = slip->coordinate();

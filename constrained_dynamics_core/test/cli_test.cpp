@@ -399,6 +399,28 @@ TEST(Cli, when_rows_repeat_expect_their_dependency)
   EXPECT_THAT(cdyn({"check", scenario}).out, HasSubstr("redundant: " + row));
 }
 
+TEST(Cli, when_inputs_do_not_act_on_all_expect_the_rows_that_they_leave)
+{
+  const std::string scenario = file(
+    "cart_and_pole.yaml",
+    "system: {coordinates: [x, a], kinetic: dx^2 + dx*da*cos(a) + da^2, potential: -cos(a),\n"
+    "         inputs: {f: {x: 1}}}\n"
+    "initial: {q: {a: pi/3}}\n");
+  const Output output = cdyn({"check", scenario, "--json", "-"});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node report = YAML::Load(output.out)["underactuation"];
+  EXPECT_EQ(report["input_rank"].as<int>(), 1);
+  ASSERT_EQ(report["rows"].size(), 1U);
+  EXPECT_NEAR(report["rows"][0]["motion"]["da"].as<double>(), 1.0, 1e-12);
+  EXPECT_NEAR(report["rows"][0]["motion"]["dx"].as<double>(), 0.0, 1e-12);
+  EXPECT_NEAR(report["rows"][0]["inertia"]["dx"].as<double>(), 0.5, 1e-12);
+  EXPECT_NEAR(report["rows"][0]["inertia"]["da"].as<double>(), 2.0, 1e-12);
+  EXPECT_NEAR(report["rows"][0]["force"].as<double>(), -std::sqrt(0.75), 1e-12);
+  EXPECT_THAT(
+    cdyn({"check", scenario}).out,
+    HasSubstr("inputs act on 1 of 2 degrees of freedom; 1 second-order row"));
+}
+
 TEST(Cli, when_formulations_are_compared_expect_agreement_times_drift_and_energy)
 {
   const std::string scenario = file("compare.yaml", kPendulum);

@@ -232,6 +232,14 @@ protected:
       result.weight(i) =
         set.row(row).rotational ? 1.0 / first.dynamics->options().characteristic_length : 1.0;
     }
+    // What driven speeds do is known to the rows.
+    const std::vector<int> & driven = first.dynamics->system().driven_speeds();
+    for (std::size_t k = 0; k < driven.size(); ++k)
+    {
+      const double acceleration = result.h(driven[k]) / result.Q(driven[k], driven[k]);
+      const auto column = workspace.rows().driven_jacobian.col(static_cast<Eigen::Index>(k));
+      result.b -= acceleration * active(column);
+    }
     result.nominal_rank = workspace.nominal_rank();
     return result;
   }

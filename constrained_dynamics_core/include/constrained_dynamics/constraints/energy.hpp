@@ -41,6 +41,7 @@ protected:
 
 private:
   const RigidBodySystem & robot_;
+  bool is_wrapped_;  // in a ControlStateSystem
   EnergyKind kind_;
   double value_;
 };
