@@ -270,6 +270,18 @@ bool ReferenceLayout::write(const Jet2 * values, ServoReference & out) const noe
   return true;
 }
 
+bool ReferenceLayout::rest(ServoReference & reference) const noexcept CD_NONBLOCKING
+{
+  Values values;
+  if (!read(reference, values.data()))
+  {
+    return false;
+  }
+  std::transform(
+    values.begin(), values.end(), values.begin(), [](const Jet2 & x) { return Jet2(x.value); });
+  return write(values.data(), reference);
+}
+
 // ---- ReferenceTrajectory -----------------------------------------------------------------------
 
 ReferenceTrajectory::ReferenceTrajectory(ReferenceLayout layout) : layout_(std::move(layout)) {}
