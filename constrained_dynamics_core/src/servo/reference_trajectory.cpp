@@ -16,6 +16,8 @@ namespace constrained_dynamics
 namespace
 {
 
+constexpr double kPi = 3.14159265358979323846;
+
 using Values = std::array<Jet2, ReferenceLayout::kMaximumValues>;
 
 bool are_finite(const Jet2 * values, int count) noexcept
@@ -132,7 +134,7 @@ protected:
       double angle = wave_.rate(i) * time;
       if (!std::isfinite(angle))
       {
-        angle = wave_.rate(i) * std::fmod(time, 2.0 * M_PI / wave_.rate(i));
+        angle = wave_.rate(i) * std::fmod(time, 2.0 * kPi / wave_.rate(i));
       }
       given[static_cast<std::size_t>(i)] =
         wave_.centre(i) +
