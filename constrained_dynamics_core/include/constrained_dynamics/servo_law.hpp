@@ -96,7 +96,9 @@ enum class ServoSolution
 {
   kOne,   ///< null(S) = {0}
   kMany,  ///< null(S) is free: y acts
-  kNone,  ///< z is not in the range of S; the controls come closest
+  /// z of the first level is not in the range of S; the controls come closest. (Later levels may
+  /// give way to earlier ones; ServoResult::gave_way tells.)
+  kNone,
 };
 
 /// Stable name: "one", "many", "none".

@@ -59,6 +59,7 @@ LevelSolver::LevelSolver(int unknown_count, int max_row_count)
   svd_(unknown_count, max_row_count, Eigen::ComputeThinU | Eigen::ComputeThinV),
   row_metric_(Eigen::MatrixXd::Zero(max_row_count, max_row_count)),
   row_work_(Eigen::MatrixXd::Zero(max_row_count, std::max(unknown_count, 1))),
+  along_(Eigen::VectorXd::Zero(max_row_count)),
   row_eigen_(max_row_count)
 {
 }
@@ -122,6 +123,27 @@ void LevelSolver::load(const Rows & rows, bool by_size) noexcept
       left(i) /= rows.size(i);
     }
   }
+}
+
+void LevelSolver::weigh(const Rows & rows) noexcept
+{
+  load(rows, false);
+  if (rows.error_metric)
+  {
+    whiten(*rows.error_metric, rows.right.size());
+  }
+}
+
+double LevelSolver::size_along(const Rows & rows, const ConstVectorRef & direction) noexcept
+{
+  const Eigen::Index m = rows.right.size();
+  auto along = along_.head(m);
+  along.noalias() = rows_.topLeftCorner(m, open_) * direction;
+  if (!rows.error_metric)
+  {
+    along.array() /= rows.size.array();
+  }
+  return along.norm();
 }
 
 void LevelSolver::whiten(const Eigen::MatrixXd & metric, Eigen::Index m) noexcept
@@ -200,17 +222,15 @@ bool LevelSolver::solve_wide(const Rows & rows, double tolerance, Level & level)
 bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level) noexcept
 {
   const Eigen::Index m = rows.right.size();
-  load(rows, false);
-  if (rows.error_metric)
-  {
-    whiten(*rows.error_metric, m);
-  }
+  weigh(rows);
   tall_.matrix(m, open_) = rows_.topLeftCorner(m, open_);
   tall_.factor(m, open_);
   const double largest = rows_.topLeftCorner(m, open_).norm();
-  const double smallest = smallest_singular_value(tall_, work_.head(open_));
-  const double unit = rows.error_metric ? 1.0 : rows.size.maxCoeff();
-  if (!(smallest > kMargin * tolerance * unit))
+  auto weakest = work_.head(open_);
+  const double smallest = smallest_singular_value(tall_, weakest);
+  if (
+    !(smallest > kRounding * largest) ||
+    !(size_along(rows, weakest.normalized()) > kMargin * tolerance))
   {
     return false;
   }
@@ -230,12 +250,7 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
   // Wᵀ Π = U [R11 R12; 0 0], so W x = Π [R11 R12]ᵀ y with y = U1ᵀ x: least squares for y.
   const Eigen::Index m = rows.right.size();
   const Eigen::Index r = rows.nominal_rank;
-  load(rows, false);
-  if (rows.error_metric)
-  {
-    whiten(*rows.error_metric, m);
-  }
-  const double unit = rows.error_metric ? 1.0 : rows.size.maxCoeff();
+  weigh(rows);
   const double largest = rows_.topLeftCorner(m, open_).norm();
   range_.matrix(open_, m) = rows_.topLeftCorner(m, open_).transpose();
   const double left = range_.factor_pivoted(open_, m, r, order_.head(m));
@@ -254,7 +269,11 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
   }
   tall_.factor(m, r);
   const double smallest = smallest_singular_value(tall_, work_.head(r));
-  if (!(smallest > kMargin * tolerance * unit))
+  auto weakest = step_.head(open_);
+  weakest.setZero();
+  weakest.head(r) = work_.head(r).normalized();
+  range_.apply(weakest);
+  if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
   {
     return false;
   }
@@ -274,14 +293,7 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
 void LevelSolver::solve_any(const Rows & rows, double tolerance, Level & level) noexcept
 {
   const Eigen::Index m = rows.right.size();
-  const bool by_size = rows.nominal_rank >= m;
-  load(rows, by_size);
-  double unit = by_size ? 1.0 : rows.size.maxCoeff();
-  if (!by_size && rows.error_metric)
-  {
-    whiten(*rows.error_metric, m);
-    unit = 1.0;
-  }
+  weigh(rows);
   padded_.setZero();
   padded_.topLeftCorner(open_, m) = rows_.topLeftCorner(m, open_).transpose();
   svd_.compute(padded_);
@@ -290,34 +302,33 @@ void LevelSolver::solve_any(const Rows & rows, double tolerance, Level & level) 
   const Eigen::Index most = std::min(m, open_);
   auto x = step_.head(open_);
   x.setZero();
-  // Below ε = tolerance · unit the inverse 1/σ becomes σ/(σ² + δ²), δ² = (1 − (σ/ε)²) ε²/4: equal
-  // at ε, bounded by about 1/ε, 0 at σ = 0.
-  const double edge = tolerance * unit;
+  // With s = ‖D W v‖/tolerance below 1 the inverse 1/σ is multiplied by s²/(s² + (1 − s²)/4): 1 at
+  // s = 1, and σ times a bounded number at s = 0.
   Eigen::Index used = 0;
   double smallest = largest;
   for (Eigen::Index i = 0; i < most; ++i)
   {
     const double sigma = values(i);
-    const bool expected =
-      i < rows.nominal_rank || (rows.nominal_rank < 0 && sigma > kRounding * largest);
-    if (!expected && !(sigma >= edge))
-    {
-      break;
-    }
+    const auto direction = svd_.matrixU().col(i).head(open_);
+    const bool expected = rows.nominal_rank < 0 || i < rows.nominal_rank;
     if (!(sigma > kRounding * largest) || !(largest > 0.0))
     {
-      level.damped = level.damped || expected;
+      level.damped = level.damped || (expected && rows.nominal_rank >= 0);
+      break;
+    }
+    const double size = size_along(rows, direction) / tolerance;
+    if (!expected && !(size >= 1.0))
+    {
       break;
     }
     double inverse = 1.0 / sigma;
-    if (sigma < edge)
+    if (size < 1.0)
     {
-      const double ratio = sigma / edge;
-      inverse = sigma / (sigma * sigma + (1.0 - ratio * ratio) * 0.25 * edge * edge);
+      inverse *= size * size / (size * size + 0.25 * (1.0 - size * size));
       level.damped = true;
     }
     const double along = svd_.matrixV().col(i).head(m).dot(right_.head(m));
-    x += inverse * along * svd_.matrixU().col(i).head(open_);
+    x += inverse * along * direction;
     smallest = sigma;
     ++used;
   }

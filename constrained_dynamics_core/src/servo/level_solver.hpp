@@ -64,8 +64,12 @@ private:
   bool solve_tall(const Rows & rows, double tolerance, Level & level) noexcept;
   bool solve_deficient(const Rows & rows, double tolerance, Level & level) noexcept;
   void solve_any(const Rows & rows, double tolerance, Level & level) noexcept;
-  /// The rows within what is open, in the units that errors count in, and what is left of z.
+  /// The rows W within what is open and what is left of z; by_size: in units of the usual sizes.
   void load(const Rows & rows, bool by_size) noexcept;
+  /// The rows in the units that errors count in.
+  void weigh(const Rows & rows) noexcept;
+  /// How large the rows are along a direction of what is open, in units of their usual sizes.
+  double size_along(const Rows & rows, const ConstVectorRef & direction) noexcept;
   void whiten(const Eigen::MatrixXd & metric, Eigen::Index m) noexcept;
   /// τ ← τ + Z x.
   void advance(const ConstVectorRef & x) noexcept;
@@ -95,6 +99,7 @@ private:
   Eigen::JacobiSVD<Eigen::MatrixXd> svd_;
   Eigen::MatrixXd row_metric_;
   Eigen::MatrixXd row_work_;
+  Eigen::VectorXd along_;
   Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> row_eigen_;
 };
 

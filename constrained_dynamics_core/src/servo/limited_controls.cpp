@@ -266,9 +266,8 @@ Status LimitedControls::solve(
     auto H = hessian_.topLeftCorner(inputs_, inputs_);
     for (int row = begin; row < end; ++row)
     {
-      const double weight = 1.0 / (wish.size(row) * wish.size(row));
-      H.noalias() += weight * wish.rows.row(row).transpose() * wish.rows.row(row);
-      gradient_.head(inputs_) -= weight * wish.right(row) * wish.rows.row(row).transpose();
+      H.noalias() += wish.rows.row(row).transpose() * wish.rows.row(row);
+      gradient_.head(inputs_) -= wish.right(row) * wish.rows.row(row).transpose();
     }
     status = minimise(begin);
     if (status == Status::kOk)

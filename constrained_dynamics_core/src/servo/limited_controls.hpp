@@ -16,7 +16,7 @@ namespace constrained_dynamics
 
 /// Controls within limits, level by level: each level comes as close as limits and the levels
 /// before it allow, limits are never given up,
-///     min ‖D (S_k τ − z_k)‖  subject to  S_j τ = S_j τ_j (j < k),  limits,                (E25)
+///     min ‖S_k τ − z_k‖  subject to  S_j τ = S_j τ_j (j < k),  limits,                (E25)
 /// and in the end min (τ − y)ᵀ H (τ − y). Without binding limits that is (E15).
 ///
 /// Friction cones are limits of λ = λ_0 + Λ τ + Z ν, with ν free where rows are redundant: it is
@@ -51,7 +51,6 @@ public:
   {
     const Eigen::MatrixXd & rows;         ///< S
     const Eigen::VectorXd & right;        ///< z
-    const Eigen::VectorXd & size;         ///< usual size of each row
     const std::vector<int> & level_ends;  ///< rows of level k end here
     int level_count;
     const Eigen::VectorXd & null_vector;  ///< y

@@ -484,8 +484,8 @@ void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
   }
   const bool ideal = options_.metric == ServoMetric::kIdeal;
   const Status status = work.limits->solve(
-    {work.ordered_S, work.ordered_z, work.ordered_size, work.level_ends,
-     static_cast<int>(levels_.size()), workspace.y_, ideal ? &reduction.effort_metric() : nullptr},
+    {work.ordered_S, work.ordered_z, work.level_ends, static_cast<int>(levels_.size()),
+     workspace.y_, ideal ? &reduction.effort_metric() : nullptr},
     reduction, workspace.workspace_, work.tau);
   work.limited = true;
   work.cones_met = status == Status::kOk;
@@ -575,7 +575,10 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
       work.z.segment(offset, count).norm() + work.S.middleRows(offset, count).norm() * tau_size;
     const double rest = result.residual.segment(offset, count).norm();
     result.gave_way[i] = rest > options_.consistency_tolerance * size;
-    missed = missed || result.gave_way[i];
+    // Levels behind the first may give way: that is what levels are for.
+    const std::vector<int> & first = levels_.front();
+    missed = missed || (result.gave_way[i] &&
+                        std::find(first.begin(), first.end(), static_cast<int>(i)) != first.end());
     if (const ForceServo * force = dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()))
     {
       for (Eigen::Index k = 0; k < count; ++k)
