@@ -1,5 +1,7 @@
 #include "constrained_dynamics/reduction.hpp"
 
+#include <algorithm>
+
 #include "constrained_dynamics/dynamics.hpp"
 #include "formulations/kane_scratch.hpp"
 
@@ -13,6 +15,7 @@ Reduction::Reduction(const Dynamics & dynamics)
   const Eigen::Index l = system.input_count();
   const Eigen::Index m = dynamics.constraints().row_count();
   kane_ = std::make_unique<KaneScratch>(system.speed_count(), dynamics.constraints().row_count());
+  kane_->responses.setZero(n, l);
   free_acceleration_.setZero(n);
   input_response_.setZero(n, l);
   free_multipliers_.setZero(m);
@@ -30,10 +33,17 @@ Reduction & Reduction::operator=(Reduction &&) noexcept = default;
 void Reduction::respond(const ConstMatrixRef & forces, MatrixRef accelerations) noexcept
   CD_NONBLOCKING
 {
-  kane_->respond(forces, accelerations);
+  // In parts of at most as many columns as there is memory for.
+  const Eigen::Index most = kane_->responses.cols();
+  for (Eigen::Index begin = 0; begin < forces.cols(); begin += most)
+  {
+    const Eigen::Index count = std::min(most, forces.cols() - begin);
+    kane_->respond(forces.middleCols(begin, count), accelerations.middleCols(begin, count));
+  }
 }
 
-Status Dynamics::reduce(Workspace & workspace, Reduction & reduction) const noexcept CD_NONBLOCKING
+Status Dynamics::reduce(
+  Workspace & workspace, Reduction & reduction, bool with_effort) const noexcept CD_NONBLOCKING
 {
   if (!workspace.given_multipliers_.allFinite())
   {
@@ -80,8 +90,12 @@ Status Dynamics::reduce(Workspace & workspace, Reduction & reduction) const noex
   {
     respond_driven(workspace, reduction);
   }
-  reduction.effort_metric_.noalias() =
-    workspace.terms().input_matrix.transpose() * reduction.input_response_;
+  if (with_effort)
+  {
+    multiply(
+      workspace.terms().input_matrix.transpose(), reduction.input_response_,
+      reduction.effort_metric_);
+  }
   if (!is_finite(reduction.input_response_) || !reduction.free_acceleration_.allFinite())
   {
     return Status::kNonFiniteResult;

@@ -14,21 +14,39 @@ namespace constrained_dynamics
 namespace
 {
 
-/// Enlargement of the diagonal of H, as a fraction of it.
-constexpr double kEnlargement = 1e-10;
-/// A diagonal element below this fraction of the largest is rounding: its variable is flat.
-constexpr double kFlat = 1e-12;
+/// One way to the solution: an enlargement of the diagonal of H, as a fraction of it, the smallest
+/// element of the Cholesky factor with which it is tried, and how often the problem is solved
+/// around its last solution until the enlargement is of no account (Moreau's proximal method).
+struct Stage
+{
+  double enlargement;
+  double least_pivot;
+  int steps;
+};
+
+/// Definite problems are solved by the first. Of the others a smaller enlargement needs fewer
+/// steps, a larger one loses fewer digits and does not let the unlimited solution go too far away.
+constexpr Stage kStages[] = {{0.0, 1e-4, 1}, {1e-10, 0.0, 4}, {1e-7, 0.0, 12}, {1e-4, 0.0, 50}};
+/// From this enlargement on, a verdict that there is no solution holds.
+constexpr double kVerdict = 1e-4;
+/// Largest part of the gradient that may be due to the enlargement.
+constexpr double kStationarity = 1e-9;
+/// Largest H x + g − Eᵀ λ − Cᵀ μ as a fraction of these terms.
+constexpr double kOptimality = 1e-8;
+/// A diagonal element below this fraction of the largest is 0: it is the square of a rounding
+/// error, while units of variables that differ by 1e12 still count.
+constexpr double kFlat = 1e-24;
+/// The most negative diagonal element that counts as 0, as a fraction of the largest.
+constexpr double kNegative = 1e-12;
 /// A row whose part beside other rows is below this fraction of it depends on them.
 constexpr double kDependent = 1e-9;
 /// Largest violation of a row as a fraction of the terms that it sums.
 constexpr double kFeasibility = 1e-9;
 /// The most negative multiplier that counts as 0, as a fraction of all of them.
 constexpr double kDuality = 1e-9;
-/// The proximal method: enlargement, largest number of steps, and the step, as a fraction of the
-/// gradient's terms, at which it has arrived.
-constexpr double kProximalEnlargement = 1e-4;
-constexpr int kProximalSteps = 50;
-constexpr double kProximalTolerance = 1e-10;
+/// Rounding of a row's value as a fraction of the terms that it summed at the unlimited solution,
+/// from which the limited one is reached.
+constexpr double kRounding = 1e-13;
 /// Rows that may join or leave a proposed active set one by one.
 constexpr int kImprovements = 8;
 
@@ -65,7 +83,6 @@ QuadraticProgram::QuadraticProgram(int max_variables, int max_equalities, int ma
 :  // eiquadprog looks one element past its active set, so it gets a row more than can be active.
   solver_(std::make_unique<Solver>(max_variables, 2 * max_rows + 1)),
   scale_(max_variables),
-  enlargement_(max_variables),
   centre_(Eigen::VectorXd::Zero(max_variables)),
   cholesky_(max_variables, max_variables),
   transform_(max_variables, max_variables),
@@ -77,12 +94,15 @@ QuadraticProgram::QuadraticProgram(int max_variables, int max_equalities, int ma
   active_triangle_(max_variables + 1, max_variables + 1),
   y_(max_variables + 1),
   w_(max_variables),
+  equality_pull_(max_variables),
+  equality_part_(max_variables),
   work_(max_variables),
   x_unlimited_(max_variables),
   x_(max_variables),
   values_(max_rows),
   magnitude_(max_rows),
   unlimited_values_(max_rows),
+  unlimited_magnitude_(max_rows),
   weights_(2 * max_rows),
   active_length_(max_variables + 1),
   active_(static_cast<std::size_t>(2 * max_rows)),
@@ -115,11 +135,18 @@ Status QuadraticProgram::solve(const Problem & problem) noexcept CD_NONBLOCKING
   variable_count_ = static_cast<int>(problem.gradient.size());
   row_count_ = static_cast<int>(problem.rows.rows());
   iterations_ = 0;
-  centre_.setZero();
-  Outcome outcome = attempt(problem, kEnlargement);
-  if (outcome == Outcome::kFailed)
+  Outcome outcome = Outcome::kFailed;
+  for (const Stage & stage : kStages)
   {
-    outcome = proximal(problem);
+    outcome = attempt(problem, stage.enlargement, stage.least_pivot, stage.steps);
+    const bool is_verdict = stage.least_pivot > 0.0 || stage.enlargement >= kVerdict;
+    if (
+      outcome == Outcome::kOptimal || outcome == Outcome::kContradiction ||
+      (outcome == Outcome::kInfeasible && is_verdict) ||
+      (outcome == Outcome::kIndefinite && stage.least_pivot == 0.0))
+    {
+      break;
+    }
   }
   Status result = Status::kOk;
   switch (outcome)
@@ -127,6 +154,7 @@ Status QuadraticProgram::solve(const Problem & problem) noexcept CD_NONBLOCKING
     case Outcome::kOptimal:
       result = hand_out(problem);
       break;
+    case Outcome::kContradiction:
     case Outcome::kInfeasible:
       result = Status::kInfeasible;
       break;
@@ -179,22 +207,66 @@ Status QuadraticProgram::check(const Problem & problem) const noexcept CD_NONBLO
 }
 
 QuadraticProgram::Outcome QuadraticProgram::attempt(
-  const Problem & problem, double enlargement) noexcept CD_NONBLOCKING
+  const Problem & problem, double enlargement, double least_pivot,
+  int steps) noexcept CD_NONBLOCKING
 {
-  if (!factor(problem, enlargement))
+  const Eigen::Index n = variable_count_;
+  if (!factor(problem, enlargement, least_pivot))
   {
     return Outcome::kIndefinite;
   }
   if (!eliminate(problem))
   {
-    return Outcome::kInfeasible;
+    return Outcome::kContradiction;
   }
+  centre_.head(n).setZero();
+  for (int step = 0; step < steps; ++step)
+  {
+    find_unlimited(problem, enlargement);
+    const Outcome outcome = find_limited(problem);
+    if (outcome != Outcome::kOptimal)
+    {
+      return outcome;
+    }
+    if (enlargement == 0.0 || has_settled(problem, enlargement))
+    {
+      return find_multipliers(problem) ? Outcome::kOptimal : Outcome::kFailed;
+    }
+    centre_.head(n) = x_.head(n);
+  }
+  return Outcome::kFailed;
+}
+
+/// Whether the enlargement adds nothing that counts to the gradient, or the solution has settled.
+bool QuadraticProgram::has_settled(const Problem & problem, double enlargement) noexcept
+  CD_NONBLOCKING
+{
+  const Eigen::Index n = variable_count_;
+  Eigen::Ref<Eigen::VectorXd> product = work_.head(n);
+  product.noalias() = problem.hessian.selfadjointView<Eigen::Lower>() * x_.head(n);
+  double gradient = 0.0;
+  double step = 0.0;
+  double size = 0.0;
+  for (Eigen::Index j = 0; j < n; ++j)
+  {
+    step = std::max(step, std::abs(x_(j) - centre_(j)) / scale_(j));
+    size = std::max(size, std::abs(x_(j)) / scale_(j));
+    gradient = std::max(
+      {gradient, std::abs(problem.gradient(j)) * scale_(j), std::abs(product(j)) * scale_(j)});
+  }
+  return enlargement * step <= kStationarity * gradient || step <= kStationarity * size;
+}
+
+QuadraticProgram::Outcome QuadraticProgram::find_limited(const Problem & problem) noexcept
+  CD_NONBLOCKING
+{
   evaluate_rows(problem, x_unlimited_);
-  unlimited_values_ = values_;
+  unlimited_values_.head(row_count_) = values_.head(row_count_);
+  unlimited_magnitude_.head(row_count_) = magnitude_.head(row_count_);
   if (worst_violation(problem) < 0)
   {
     active_count_ = 0;
-    x_ = x_unlimited_;
+    x_.head(variable_count_) = x_unlimited_.head(variable_count_);
     return Outcome::kOptimal;
   }
   if (active_count_ > 0 && improve_active(problem))
@@ -209,44 +281,13 @@ QuadraticProgram::Outcome QuadraticProgram::attempt(
   return improve_active(problem) ? Outcome::kOptimal : Outcome::kFailed;
 }
 
-/// Moreau's proximal method: the solution for an objective enlarged around the last solution.
-QuadraticProgram::Outcome QuadraticProgram::proximal(const Problem & problem) noexcept
-  CD_NONBLOCKING
-{
-  const Eigen::Index n = variable_count_;
-  centre_.setZero();
-  active_count_ = 0;
-  for (int step = 0; step < kProximalSteps; ++step)
-  {
-    const Outcome outcome = attempt(problem, kProximalEnlargement);
-    if (outcome != Outcome::kOptimal)
-    {
-      return outcome;
-    }
-    double change = 0.0;
-    double size = 0.0;
-    for (Eigen::Index j = 0; j < n; ++j)
-    {
-      // Scaled by the variable's size: what the enlargement adds to the gradient, and the gradient.
-      change = std::max(change, enlargement_(j) * std::abs(x_(j) - centre_(j)) / scale_(j));
-      size =
-        std::max({size, std::abs(problem.gradient(j)) * scale_(j), std::abs(x_(j)) / scale_(j)});
-    }
-    if (change <= kProximalTolerance * size)
-    {
-      return Outcome::kOptimal;
-    }
-    centre_.head(n) = x_.head(n);
-  }
-  return Outcome::kFailed;
-}
-
-/// x = transformᵀ w with the metric 1 in w, and w of the minimum without rows.
-bool QuadraticProgram::factor(const Problem & problem, double enlargement) noexcept CD_NONBLOCKING
+/// x = transformᵀ w with the metric 1 in w. False where H is not definite.
+bool QuadraticProgram::factor(
+  const Problem & problem, double enlargement, double least_pivot) noexcept CD_NONBLOCKING
 {
   const Eigen::Index n = variable_count_;
   const double largest = problem.hessian.diagonal().maxCoeff();
-  if (!(problem.hessian.diagonal().minCoeff() >= -kFlat * std::abs(largest)))
+  if (!(problem.hessian.diagonal().minCoeff() >= -kNegative * std::abs(largest)))
   {
     return false;
   }
@@ -254,23 +295,20 @@ bool QuadraticProgram::factor(const Problem & problem, double enlargement) noexc
   {
     const double diagonal = problem.hessian(j, j);
     const bool is_flat = !(diagonal > kFlat * largest);
-    const double size = !is_flat ? diagonal : (largest > 0.0 ? largest : 1.0);
-    scale_(j) = 1.0 / std::sqrt(size);
-    enlargement_(j) = enlargement;
+    scale_(j) = 1.0 / std::sqrt(!is_flat ? diagonal : (largest > 0.0 ? largest : 1.0));
   }
   Eigen::Ref<Eigen::MatrixXd> L = cholesky_.topLeftCorner(n, n);
-  Eigen::Ref<Eigen::VectorXd> w = w_.head(n);
   for (Eigen::Index j = 0; j < n; ++j)
   {
     for (Eigen::Index i = j; i < n; ++i)
     {
       L(i, j) = problem.hessian(i, j) * scale_(i) * scale_(j);
     }
-    L(j, j) += enlargement_(j);
-    w(j) = enlargement_(j) * centre_(j) / scale_(j) - problem.gradient(j) * scale_(j);
+    L(j, j) += enlargement;
   }
   // ½ ‖E x − e‖² changes nothing where E x = e, and makes H definite where only the rows do.
   Eigen::Ref<Eigen::VectorXd> a = work_.head(n);
+  equality_pull_.head(n).setZero();
   for (Eigen::Index k = 0; k < problem.equality_values.size(); ++k)
   {
     a = problem.equalities.row(k).transpose().cwiseProduct(scale_.head(n));
@@ -285,18 +323,17 @@ bool QuadraticProgram::factor(const Problem & problem, double enlargement) noexc
           L.col(j).tail(n - j) += a(j) * a.tail(n - j);
         }
       }
-      w += (problem.equality_values(k) / length) * a;
+      equality_pull_.head(n) += (problem.equality_values(k) / length) * a;
     }
   }
   const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(L);
-  if (cholesky.info() != Eigen::Success)
+  if (cholesky.info() != Eigen::Success || !(L.diagonal().minCoeff() > least_pivot))
   {
     return false;
   }
   Eigen::Ref<Eigen::MatrixXd> T = transform_.topLeftCorner(n, n);
   T.setIdentity();
   L.triangularView<Eigen::Lower>().solveInPlace(T);
-  L.triangularView<Eigen::Lower>().solveInPlace(w);
   for (Eigen::Index j = 0; j < n; ++j)
   {
     T.col(j) *= scale_(j);
@@ -337,7 +374,6 @@ bool QuadraticProgram::eliminate(const Problem & problem) noexcept CD_NONBLOCKIN
 {
   const Eigen::Index n = variable_count_;
   Eigen::Ref<Eigen::MatrixXd> T = transform_.topLeftCorner(n, n);
-  Eigen::Ref<Eigen::VectorXd> w = w_.head(n);
   rank_ = 0;
   for (Eigen::Index i = 0; i < problem.equality_values.size(); ++i)
   {
@@ -352,12 +388,12 @@ bool QuadraticProgram::eliminate(const Problem & problem) noexcept CD_NONBLOCKIN
     double size = std::abs(rest);
     for (int k = 0; k < rank_; ++k)
     {
-      rest -= triangle_(k, rank_) * y_(k);
-      size += std::abs(triangle_(k, rank_) * y_(k));
+      rest -= triangle_(k, rank_) * equality_part_(k);
+      size += std::abs(triangle_(k, rank_) * equality_part_(k));
     }
     if (is_independent)
     {
-      y_(rank_) = rest / triangle_(rank_, rank_);
+      equality_part_(rank_) = rest / triangle_(rank_, rank_);
       basis_row_(rank_) = static_cast<int>(i);
       ++rank_;
     }
@@ -366,15 +402,38 @@ bool QuadraticProgram::eliminate(const Problem & problem) noexcept CD_NONBLOCKIN
       return false;
     }
   }
-  for (int k = 0; k < rank_; ++k)
-  {
-    w += (y_(k) - basis_.col(k).head(n).dot(w)) * basis_.col(k).head(n);
-  }
-  x_unlimited_.head(n).noalias() = T.transpose() * w;
   Eigen::Ref<Eigen::MatrixXd> S = coupling_.topLeftCorner(rank_, n);
   S.noalias() = basis_.topLeftCorner(n, rank_).transpose() * T;
   T.noalias() -= basis_.topLeftCorner(n, rank_) * S;
   return true;
+}
+
+/// The minimum with the rows of equality alone.
+void QuadraticProgram::find_unlimited(const Problem & problem, double enlargement) noexcept
+  CD_NONBLOCKING
+{
+  const Eigen::Index n = variable_count_;
+  Eigen::Ref<Eigen::VectorXd> w = w_.head(n);
+  Eigen::Ref<Eigen::VectorXd> x = x_unlimited_.head(n);
+  for (Eigen::Index j = 0; j < n; ++j)
+  {
+    w(j) =
+      equality_pull_(j) + enlargement * centre_(j) / scale_(j) - problem.gradient(j) * scale_(j);
+  }
+  cholesky_.topLeftCorner(n, n).triangularView<Eigen::Lower>().solveInPlace(w);
+  x.noalias() = transform_.topLeftCorner(n, n).transpose() * w;
+  x.noalias() += coupling_.topLeftCorner(rank_, n).transpose() * equality_part_.head(rank_);
+  // Once more with what rounding left of the rows.
+  for (int k = 0; k < rank_; ++k)
+  {
+    double rest = problem.equality_values(basis_row_(k));
+    for (Eigen::Index j = 0; j < n; ++j)
+    {
+      rest -= problem.equalities(basis_row_(k), j) * x(j);
+    }
+    y_(k) = (rest - triangle_.col(k).head(k).dot(y_.head(k))) / triangle_(k, k);
+  }
+  x.noalias() += coupling_.topLeftCorner(rank_, n).transpose() * y_.head(rank_);
 }
 
 void QuadraticProgram::evaluate_rows(const Problem & problem, const Eigen::VectorXd & x) noexcept
@@ -401,7 +460,8 @@ double QuadraticProgram::violation(const Problem & problem, int row) const noexc
     const double bound = side < 0 ? problem.lower(row) : problem.upper(row);
     if (is_bound(bound) && side * (value - bound) > 0.0)
     {
-      const double allowed = kFeasibility * (magnitude_(row) + std::abs(bound));
+      const double allowed =
+        kFeasibility * (magnitude_(row) + std::abs(bound)) + kRounding * unlimited_magnitude_(row);
       largest = std::max(largest, side * (value - bound) / allowed);
     }
   }
@@ -563,6 +623,19 @@ bool QuadraticProgram::solve_active(const Problem & problem) noexcept CD_NONBLOC
   x_.head(n).noalias() += transform_.topLeftCorner(n, n).transpose() * v;
   weights_.head(active_count_) = weights_.head(active_count_).cwiseMax(0.0);
   evaluate_rows(problem, x_);
+  // Once more with what rounding left of the active rows.
+  for (int k = 0; k < count; ++k)
+  {
+    const int row = active_[static_cast<std::size_t>(independent_[static_cast<std::size_t>(k)])];
+    const int side =
+      active_side_[static_cast<std::size_t>(independent_[static_cast<std::size_t>(k)])];
+    const double bound = side > 0 ? problem.upper(row) : problem.lower(row);
+    y_(k) = (side * (values_(row) - bound) - active_triangle_.col(k).head(k).dot(y_.head(k))) /
+            active_triangle_(k, k);
+  }
+  v.noalias() = active_basis_.topLeftCorner(n, count) * y_.head(count);
+  x_.head(n).noalias() += transform_.topLeftCorner(n, n).transpose() * v;
+  evaluate_rows(problem, x_);
   worst_row_ = worst_violation(problem);
   return worst_row_ < 0;
 }
@@ -599,7 +672,10 @@ QuadraticProgram::Outcome QuadraticProgram::find_active(const Problem & problem)
       if (is_bound(bound))
       {
         solver.normals.row(side_count_).head(n) = (-side / length) * normal.transpose();
-        solver.offsets(side_count_) = side * (bound - values_(i)) / length;
+        // Rows that meet but for rounding must not contradict. (The terms of the unlimited solution
+        // can be far larger than those of the limited one.)
+        const double room = 0.5 * kFeasibility * std::abs(bound) + kRounding * magnitude_(i);
+        solver.offsets(side_count_) = (side * (bound - values_(i)) + room) / length;
         unit_ = std::max(unit_, -solver.offsets(side_count_));
         side_row_[static_cast<std::size_t>(side_count_)] = i;
         side_[static_cast<std::size_t>(side_count_)] = side;
@@ -638,21 +714,48 @@ QuadraticProgram::Outcome QuadraticProgram::find_active(const Problem & problem)
   return Outcome::kOptimal;
 }
 
+/// λ of the rows in the basis. Whether H x + g = Eᵀ λ + Cᵀ μ.
+bool QuadraticProgram::find_multipliers(const Problem & problem) noexcept CD_NONBLOCKING
+{
+  const Eigen::Index n = variable_count_;
+  Eigen::Ref<Eigen::VectorXd> rest = work_.head(n);
+  Eigen::Ref<Eigen::VectorXd> terms = w_.head(n);
+  rest = problem.gradient;
+  terms = problem.gradient.cwiseAbs();
+  for (Eigen::Index j = 0; j < n; ++j)
+  {
+    for (Eigen::Index i = 0; i < n; ++i)
+    {
+      const double term = x_(j) * (i >= j ? problem.hessian(i, j) : problem.hessian(j, i));
+      rest(i) += term;
+      terms(i) += std::abs(term);
+    }
+  }
+  for (int k = 0; k < active_count_; ++k)
+  {
+    const int row = active_[static_cast<std::size_t>(k)];
+    const double weight = active_side_[static_cast<std::size_t>(k)] * weights_(k);
+    rest += weight * problem.rows.row(row).transpose();
+    terms += std::abs(weight) * problem.rows.row(row).transpose().cwiseAbs();
+  }
+  Eigen::Ref<Eigen::VectorXd> lambda = y_.head(rank_);
+  lambda.noalias() = coupling_.topLeftCorner(rank_, n) * rest;
+  triangle_.topLeftCorner(rank_, rank_).triangularView<Eigen::Upper>().solveInPlace(lambda);
+  for (int k = 0; k < rank_; ++k)
+  {
+    rest -= lambda(k) * problem.equalities.row(basis_row_(k)).transpose();
+    terms += std::abs(lambda(k)) * problem.equalities.row(basis_row_(k)).transpose().cwiseAbs();
+  }
+  // In units of the scaled variables, in which the gradient's parts can be compared.
+  const double error = rest.cwiseProduct(scale_.head(n)).lpNorm<Eigen::Infinity>();
+  const double size = terms.cwiseProduct(scale_.head(n)).lpNorm<Eigen::Infinity>();
+  return error <= kOptimality * size || error <= std::numeric_limits<double>::min();
+}
+
 Status QuadraticProgram::hand_out(const Problem & problem) noexcept CD_NONBLOCKING
 {
   const Eigen::Index n = variable_count_;
   const Eigen::Index p = problem.equality_values.size();
-  // H x + g − Cᵀ μ = Eᵀ λ, with what the rows of equality do to the basis.
-  Eigen::Ref<Eigen::VectorXd> rest = work_.head(n);
-  rest = problem.gradient;
-  rest.noalias() += problem.hessian.selfadjointView<Eigen::Lower>() * x_.head(n);
-  for (int k = 0; k < active_count_; ++k)
-  {
-    const double side = active_side_[static_cast<std::size_t>(k)];
-    rest += side * weights_(k) * problem.rows.row(active_[static_cast<std::size_t>(k)]).transpose();
-  }
-  y_.head(rank_).noalias() = coupling_.topLeftCorner(rank_, n) * rest;
-  triangle_.topLeftCorner(rank_, rank_).triangularView<Eigen::Upper>().solveInPlace(y_.head(rank_));
   if (
     !x_.head(n).allFinite() || !y_.head(rank_).allFinite() ||
     !weights_.head(active_count_).allFinite())

@@ -94,16 +94,22 @@ private:
   enum class Outcome
   {
     kOptimal,
+    kContradiction,  // of the rows of equality
     kInfeasible,
     kIndefinite,
     kFailed
   };
 
   Status check(const Problem & problem) const noexcept CD_NONBLOCKING;
-  Outcome attempt(const Problem & problem, double enlargement) noexcept CD_NONBLOCKING;
-  Outcome proximal(const Problem & problem) noexcept CD_NONBLOCKING;
-  bool factor(const Problem & problem, double enlargement) noexcept CD_NONBLOCKING;
+  Outcome attempt(
+    const Problem & problem, double enlargement, double least_pivot,
+    int steps) noexcept CD_NONBLOCKING;
+  bool has_settled(const Problem & problem, double enlargement) noexcept CD_NONBLOCKING;
+  bool factor(const Problem & problem, double enlargement, double least_pivot) noexcept
+    CD_NONBLOCKING;
   bool eliminate(const Problem & problem) noexcept CD_NONBLOCKING;
+  void find_unlimited(const Problem & problem, double enlargement) noexcept CD_NONBLOCKING;
+  Outcome find_limited(const Problem & problem) noexcept CD_NONBLOCKING;
   bool orthogonalise(Eigen::MatrixXd & basis, Eigen::MatrixXd & triangle, int count) noexcept
     CD_NONBLOCKING;
   void evaluate_rows(const Problem & problem, const Eigen::VectorXd & x) noexcept CD_NONBLOCKING;
@@ -115,6 +121,7 @@ private:
     const noexcept CD_NONBLOCKING;
   bool solve_active(const Problem & problem) noexcept CD_NONBLOCKING;
   Outcome find_active(const Problem & problem) noexcept CD_NONBLOCKING;
+  bool find_multipliers(const Problem & problem) noexcept CD_NONBLOCKING;
   Status hand_out(const Problem & problem) noexcept CD_NONBLOCKING;
 
   std::unique_ptr<Solver> solver_;
@@ -124,25 +131,27 @@ private:
   int rank_ = 0;  // of the rows of equality
   int iterations_ = 0;
 
-  Eigen::VectorXd scale_;        // of the variables
-  Eigen::VectorXd enlargement_;  // of the scaled diagonal of H
-  Eigen::VectorXd centre_;       // of the enlargement: 0, or the proximal method's last x
-  Eigen::MatrixXd cholesky_;     // L of the scaled H
-  Eigen::MatrixXd transform_;    // L⁻¹ D: x = transformᵀ w, later without the equalities' part
-  Eigen::MatrixXd basis_;        // orthonormal, of the rows of equality in w
-  Eigen::MatrixXd triangle_;     // coefficients of these rows in the basis
-  Eigen::MatrixXd coupling_;     // basisᵀ transform
-  Eigen::VectorXi basis_row_;    // row of each basis vector
+  Eigen::VectorXd scale_;      // of the variables
+  Eigen::VectorXd centre_;     // of the enlargement: 0, or the proximal method's last x
+  Eigen::MatrixXd cholesky_;   // L of the scaled H
+  Eigen::MatrixXd transform_;  // L⁻¹ D: x = transformᵀ w, later without the equalities' part
+  Eigen::MatrixXd basis_;      // orthonormal, of the rows of equality in w
+  Eigen::MatrixXd triangle_;   // coefficients of these rows in the basis
+  Eigen::MatrixXd coupling_;   // basisᵀ transform
+  Eigen::VectorXi basis_row_;  // row of each basis vector
   Eigen::MatrixXd active_basis_;  // the same of the active rows
   Eigen::MatrixXd active_triangle_;
   Eigen::VectorXd y_;
   Eigen::VectorXd w_;
+  Eigen::VectorXd equality_pull_;  // gradient of ½ ‖E x − e‖² at 0
+  Eigen::VectorXd equality_part_;  // of w in the basis
   Eigen::VectorXd work_;
   Eigen::VectorXd x_unlimited_;
   Eigen::VectorXd x_;
   Eigen::VectorXd values_;     // C x
   Eigen::VectorXd magnitude_;  // |C| |x|
   Eigen::VectorXd unlimited_values_;
+  Eigen::VectorXd unlimited_magnitude_;
   Eigen::VectorXd weights_;  // multipliers of the active set, ≥ 0
   Eigen::VectorXd active_length_;
   std::vector<int> active_;       // row of each

@@ -325,7 +325,8 @@ Status ServoLaw::form(
   {
     return status;
   }
-  const Status reduced = passive_->reduce(passive, reduction);
+  const Status reduced =
+    passive_->reduce(passive, reduction, options_.metric == ServoMetric::kIdeal);
   if (!has_output(reduced))
   {
     return reduced;
@@ -379,7 +380,7 @@ Status ServoLaw::form(
       add_gain(gains.first_order, rows.velocity.segment(offset, count), z);
     }
     const auto A = rows.jacobian.middleRows(offset, count);
-    S.noalias() = A * reduction.input_response();
+    multiply(A, reduction.input_response(), S);
     z.noalias() -= A * reduction.free_acceleration();
   }
   if (!is_finite(work.S) || !work.z.allFinite())
@@ -463,7 +464,14 @@ void ServoLaw::add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBL
     }
     workspace.y_.noalias() += workspace.workspace_.terms().input_matrix.transpose() * work.force;
   }
-  work.solver.null_part(workspace.y_, work.null_part);
+  if ((workspace.y_.array() == 0.0).all())
+  {
+    work.null_part.setZero();
+  }
+  else
+  {
+    work.solver.null_part(workspace.y_, work.null_part);
+  }
   work.tau = work.solver.solution() + work.null_part;
 }
 
