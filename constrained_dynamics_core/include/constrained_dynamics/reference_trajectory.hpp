@@ -59,6 +59,9 @@ public:
   /// Writes complete values; those of a pose have a unit quaternion. False, with nothing written,
   /// where they are not finite.
   [[nodiscard]] bool write(const Jet2 * values, ServoReference & out) const noexcept CD_NONBLOCKING;
+  /// Keeps the values of a reference that fits and drops their rates: a measured reference becomes
+  /// one that holds. False, with nothing written, as `read`.
+  [[nodiscard]] bool rest(ServoReference & reference) const noexcept CD_NONBLOCKING;
 
 private:
   enum class Kind

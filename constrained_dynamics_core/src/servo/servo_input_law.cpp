@@ -71,6 +71,17 @@ void ServoInputLaw::start(const State & state)
   law_->prepare(state, workspace_);  // references hold what is there
   for (std::size_t i = 0; i < starts_.size(); ++i)
   {
+    if (!drive_.references[i])
+    {
+      // What moves at the start shall stop.
+      const ServoConstraint & constraint = *law_->tasks()[i].constraint;
+      ServoReference & held = workspace_.reference(static_cast<int>(i));
+      if (!ReferenceLayout(constraint).rest(held))
+      {
+        throw std::invalid_argument(
+          "servo-constraint '" + constraint.name() + "' has no finite values at the start");
+      }
+    }
     if (starts_[i])
     {
       const Status status =
