@@ -150,7 +150,8 @@ protected:
   void SetUp() override
   {
     const std::string name = GetParam().file.stem().string();
-    const bool needs_robot = name.rfind("panda", 0) == 0 || name.rfind("solo12", 0) == 0;
+    const bool needs_robot = name.rfind("panda", 0) == 0 || name.rfind("solo12", 0) == 0 ||
+                             name.rfind("talos", 0) == 0 || name.rfind("two_arms", 0) == 0;
     if (needs_robot && std::string(CD_EXAMPLE_ROBOT_DATA).empty())
     {
       GTEST_SKIP() << "example-robot-data is not installed";

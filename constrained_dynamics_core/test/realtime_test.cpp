@@ -39,8 +39,14 @@ std::vector<std::string> example_names()
 
 bool needs_robot_data(const std::string & name)
 {
-  return (name.rfind("panda", 0) == 0 || name.rfind("solo12", 0) == 0) &&
-         std::string(CD_EXAMPLE_ROBOT_DATA).empty();
+  for (const char * robot : {"panda", "solo12", "talos", "two_arms"})
+  {
+    if (name.rfind(robot, 0) == 0)
+    {
+      return std::string(CD_EXAMPLE_ROBOT_DATA).empty();
+    }
+  }
+  return false;
 }
 
 class RealTimeRule : public testing::TestWithParam<std::string>

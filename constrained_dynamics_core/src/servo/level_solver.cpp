@@ -257,9 +257,8 @@ bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level)
   const double largest = rows_.topLeftCorner(m, open_).norm();
   auto weakest = work_.head(open_);
   const double smallest = smallest_singular_value(tall_, weakest);
-  if (
-    !(smallest > kRounding * largest) ||
-    !(size_along(rows, weakest.normalized()) > kMargin * tolerance))
+  weakest /= weakest.norm();
+  if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
   {
     return false;
   }
@@ -300,7 +299,7 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
   const double smallest = smallest_singular_value(tall_, work_.head(r));
   auto weakest = step_.head(open_);
   weakest.setZero();
-  weakest.head(r) = work_.head(r).normalized();
+  weakest.head(r) = work_.head(r) / work_.head(r).norm();
   range_.apply(weakest);
   if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
   {
