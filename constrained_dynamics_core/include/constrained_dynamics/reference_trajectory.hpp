@@ -36,7 +36,7 @@ class CONSTRAINED_DYNAMICS_EXPORT ReferenceLayout
 {
 public:
   /// Most values of a reference.
-  static constexpr int kMaximumValues = 128;
+  static constexpr int kMaximumValues = 512;
 
   /// @throw std::invalid_argument for more than kMaximumValues values.
   explicit ReferenceLayout(const ServoConstraint & servo);
