@@ -19,14 +19,18 @@ namespace
 constexpr double kAbsent = 1e-9;
 
 /// An orthonormal basis of the x with `rows` x = 0; rows count by their directions.
-Eigen::MatrixXd null_space(const Eigen::MatrixXd & rows)
+Eigen::MatrixXd null_space(Eigen::MatrixXd rows)
 {
   const Eigen::Index n = rows.cols();
   if (rows.rows() == 0)
   {
     return Eigen::MatrixXd::Identity(n, n);
   }
-  Eigen::JacobiSVD<Eigen::MatrixXd> svd(rows.rowwise().normalized(), Eigen::ComputeFullV);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i)
+  {
+    rows.row(i).normalize();  // leaves zeros alone
+  }
+  Eigen::JacobiSVD<Eigen::MatrixXd> svd(rows, Eigen::ComputeFullV);
   svd.setThreshold(kAbsent);
   return svd.matrixV().rightCols(n - svd.rank());
 }
