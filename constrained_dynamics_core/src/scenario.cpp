@@ -19,6 +19,7 @@
 #include "scenario_formulation.hpp"
 #include "scenario_reader.hpp"
 #include "scenario_servo_law.hpp"
+#include "scenario_servo_start.hpp"
 #include "scenario_signals.hpp"
 #include "scenario_system.hpp"
 #include "scenario_tree.hpp"
@@ -683,7 +684,7 @@ public:
       return found ? *found : ScenarioReader(nothing, key, scope);
     };
     const ScenarioReader initial = section("initial");
-    initial.allow_keys({"time", "q", "u", "rates", "solve", "tolerance"});
+    initial.allow_keys({"time", "q", "u", "rates", "solve", "servo", "tolerance"});
     out.run = read_run(section("run"), initial.number_or("time", 0.0));
     DynamicsOptions dynamics_options = read_options(section("options"));
     dynamics_options.stabilisation =
@@ -719,15 +720,18 @@ public:
     }
     build_signals(root, system, *of_state, out);
     out.servo = read_servo(
-      root, out.dynamics, system.robot,
-      out.run.integration.integrator == Integrator::kDopri5);
+      root, out.dynamics, system.robot, out.run.integration.integrator == Integrator::kDopri5);
 
     Workspace workspace(*out.dynamics);
     for (std::size_t i = 0; i < out.active.size(); ++i)
     {
       workspace.set_active(static_cast<int>(i), out.active[i]);
     }
-    out.initial = InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
+    const auto on_servo = initial.find("servo");
+    out.initial =
+      on_servo && options.assemble
+        ? read_initial_on_servo(initial, *on_servo, system, out)
+        : InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
     if (options.assemble)
     {
       check_formulation(formulation, *out.dynamics, out.initial, workspace);
@@ -736,6 +740,37 @@ public:
   }
 
 private:
+  /// The initial state on the rows of servo-constraints as well.
+  template <class Impl>
+  static State read_initial_on_servo(
+    const ScenarioReader & initial, const ScenarioReader & names, const ScenarioSystem & system,
+    const Impl & out)
+  {
+    std::vector<std::shared_ptr<const Constraint>> constraints = out.constraints;
+    const auto rows = servo_rows_at_start(names, out.servo, initial.number_or("time", 0.0));
+    constraints.insert(constraints.end(), rows.begin(), rows.end());
+    DynamicsOptions options = out.dynamics->options();
+    options.stabilisation = Stabilisation::projection();
+    try
+    {
+      const Dynamics dynamics(ConstraintSet(system.system, constraints), options);
+      Workspace workspace(dynamics);
+      for (std::size_t i = 0; i < out.active.size(); ++i)
+      {
+        workspace.set_active(static_cast<int>(i), out.active[i]);
+      }
+      return InitialState(initial, system, dynamics, workspace).read(true);
+    }
+    catch (const ScenarioError &)
+    {
+      throw;
+    }
+    catch (const std::exception & error)
+    {
+      names.fail_here(error.what());
+    }
+  }
+
   /// Refuses a state that is inside a rigid obstacle.
   template <class Impl>
   static void check_contacts(

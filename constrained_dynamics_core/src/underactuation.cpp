@@ -7,6 +7,8 @@
 
 #include <Eigen/SVD>
 
+#include "constrained_dynamics/control_state_system.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -17,14 +19,18 @@ namespace
 constexpr double kAbsent = 1e-9;
 
 /// An orthonormal basis of the x with `rows` x = 0; rows count by their directions.
-Eigen::MatrixXd null_space(const Eigen::MatrixXd & rows)
+Eigen::MatrixXd null_space(Eigen::MatrixXd rows)
 {
   const Eigen::Index n = rows.cols();
   if (rows.rows() == 0)
   {
     return Eigen::MatrixXd::Identity(n, n);
   }
-  Eigen::JacobiSVD<Eigen::MatrixXd> svd(rows.rowwise().normalized(), Eigen::ComputeFullV);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i)
+  {
+    rows.row(i).normalize();  // leaves zeros alone
+  }
+  Eigen::JacobiSVD<Eigen::MatrixXd> svd(rows, Eigen::ComputeFullV);
   svd.setThreshold(kAbsent);
   return svd.matrixV().rightCols(n - svd.rank());
 }
@@ -73,6 +79,26 @@ Eigen::MatrixXd active_rows(const Dynamics & dynamics, const Workspace & workspa
   return rows;
 }
 
+/// What the controls do: G and, where controls are states, G of the wrapped system for these.
+Eigen::MatrixXd control_matrix(const System & system, const Workspace & workspace)
+{
+  const Eigen::MatrixXd & G = workspace.terms().input_matrix;
+  if (&underlying(system) == &system)
+  {
+    return G;
+  }
+  const Eigen::MatrixXd & wrapped =
+    ControlStateSystem::wrapped_data(workspace.system_data()).terms.input_matrix;
+  Eigen::MatrixXd all = Eigen::MatrixXd::Zero(G.rows(), G.cols() + wrapped.cols());
+  all.leftCols(G.cols()) = G;
+  all.topRightCorner(wrapped.rows(), wrapped.cols()) = wrapped;
+  for (const int driven : system.driven_speeds())
+  {
+    all.row(driven).tail(wrapped.cols()).setZero();
+  }
+  return all;
+}
+
 }  // namespace
 
 UnderactuationReport analyse_underactuation(
@@ -97,11 +123,12 @@ UnderactuationReport analyse_underactuation(
   if (dynamics.system().input_count() > 0 && basis.cols() > 0)
   {
     // Inputs have units of their own: their directions count.
-    Eigen::MatrixXd effect = terms.input_matrix.transpose() * basis;  // (A2 G)ᵀ
-    const double largest = terms.input_matrix.cwiseAbs().maxCoeff();
+    const Eigen::MatrixXd G = control_matrix(dynamics.system(), workspace);
+    Eigen::MatrixXd effect = G.transpose() * basis;  // (A2 G)ᵀ
+    const double largest = G.cwiseAbs().maxCoeff();
     for (Eigen::Index i = 0; i < effect.rows(); ++i)
     {
-      const double size = terms.input_matrix.col(i).norm();
+      const double size = G.col(i).norm();
       // What the rows take up leaves rounding, which is no direction.
       if (effect.row(i).norm() <= kAbsent * size || size <= kAbsent * largest)
       {

@@ -10,6 +10,7 @@
 
 #include "constrained_dynamics/scenario.hpp"
 #include "constrained_dynamics/underactuation.hpp"
+#include "reference_data.hpp"
 #include "row_problems.hpp"
 
 namespace constrained_dynamics
@@ -50,6 +51,19 @@ double observed(const Scenario & scenario, const Simulation & simulation, const 
   const auto found = std::find(names.begin(), names.end(), name);
   EXPECT_NE(found, names.end()) << name;
   return values(found - names.begin());
+}
+
+std::string refusal(const std::string & text)
+{
+  try
+  {
+    Scenario::from_text(text);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    return error.what();
+  }
+  return "";
 }
 
 TEST(ControlScenarios, when_the_cable_is_drawn_by_a_control_expect_the_motion_with_given_length)
@@ -226,17 +240,47 @@ TEST(ControlScenarios, when_a_table_is_moved_by_a_control_expect_release_and_imp
   EXPECT_NEAR(simulation->state().u(0), rate - e * (falls - rate), 1e-5);
 }
 
-std::string refusal(const std::string & text)
+TEST(ControlScenarios, when_thesis_8_1_starts_expect_its_controls_on_the_row_and_the_reference)
 {
-  try
+  const Scenario scenario = load("thesis_8_1");
+  EXPECT_NEAR(scenario.initial().u(5), -2.87 / 8.5, 1e-14);
+  for (const char * name : {"A_y_minus_tau", "A_y_zero"})
   {
-    Scenario::from_text(text);
+    SCOPED_TRACE(name);
+    const bool damped = std::string(name) == "A_y_minus_tau";
+    const Scenario of_case =
+      damped ? load("thesis_8_1") : load("thesis_8_1", {"servo_law.null_space=[]"});
+    const YAML::Node series =
+      test::find_item(test::load_reference("thesis_8_1")["cases"], "case", name)["series"];
+    const YAML::Node at = series[series.size() - 1];
+    const double time = at["t"].as<double>();
+    const auto simulation = run_to(of_case, time);
+    VectorXd expected(6);
+    expected << test::to_vector(at["omega"]), test::to_vector(at["tau"]);
+    EXPECT_LE((simulation->state().u - expected).norm(), (damped ? 1e-9 : 1e-6) * expected.norm());
+    EXPECT_NEAR(observed(of_case, *simulation, "K"), 0.124 * std::exp(-time), 1e-10);
   }
-  catch (const std::invalid_argument & error)
-  {
-    return error.what();
-  }
-  return "";
+}
+
+TEST(ControlScenarios, when_servo_rows_shall_hold_at_the_start_expect_a_start_on_the_reference)
+{
+  const std::string text =
+    "system: {coordinates: [x, y], kinetic: dx^2 + dy^2, inputs: {f: {x: 1}}}\n"
+    "constraints: [{name: track, type: formula, level: position, rows: [y - x^2]}]\n"
+    "servo: [{name: go, type: formula, level: position, rows: [x],\n"
+    "         reference: {kind: formula, values: ['0.5 + 2*t']}}]\n";
+  const Scenario scenario = Scenario::from_text(text + "initial: {time: 1, servo: all}\n");
+  EXPECT_TRUE(scenario.initial().q.isApprox(Vector2d(2.5, 6.25), 1e-9));
+  EXPECT_TRUE(scenario.initial().u.isApprox(Vector2d(2.0, 10.0), 1e-9));
+  EXPECT_THAT(
+    refusal(text + "initial: {servo: [stay]}\n"),
+    HasSubstr("initial.servo: no servo-constraint 'stay'"));
+  EXPECT_THAT(
+    refusal(text + "initial: {q: {x: 2}, servo: [go]}\n"),
+    HasSubstr("row servo go/row_1 has the residual 1.5"));
+  EXPECT_THAT(
+    refusal("system: {coordinates: [x], kinetic: dx^2}\ninitial: {servo: all}\n"),
+    HasSubstr("there are no servo-constraints"));
 }
 
 TEST(ControlScenarios, when_control_states_are_wrong_expect_refusals_that_say_where)
@@ -346,6 +390,17 @@ TEST(Underactuation, when_rows_are_passive_expect_what_inputs_leave_of_the_rest)
     EXPECT_EQ(at.report.input_rank, 0);
     EXPECT_EQ(at.report.motions.rows(), 0);
   }
+}
+
+TEST(Underactuation, when_controls_are_states_expect_what_they_do_to_count)
+{
+  // The disk is driven and steered: nothing is left.
+  const Analysed disk(load("steered_disk"));
+  EXPECT_EQ(disk.report.degrees_of_freedom, 2);
+  EXPECT_EQ(disk.report.input_rank, 2);
+  const Analysed craft(load("thesis_8_1"));
+  EXPECT_EQ(craft.report.input_rank, 6);
+  EXPECT_EQ(craft.report.motions.rows(), 0);
 }
 
 TEST(Underactuation, when_a_cable_is_a_control_expect_the_swing_to_be_out_of_reach)

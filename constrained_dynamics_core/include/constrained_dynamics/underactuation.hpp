@@ -14,7 +14,8 @@ namespace constrained_dynamics
 ///
 /// With A2ᵀ (n × p) a basis of the virtual motions that the active rows allow, and N the left null
 /// space of A2 G, the rows of W = Nᵀ A2 give (E27) W (Q u̇ − P) = 0 for every τ: p − g constraints
-/// of second order on the motion, g = rank A2 G. Whoever plans a motion must keep them.
+/// of second order on the motion, g = rank A2 G. Whoever plans a motion must keep them. Controls
+/// that are states (ControlStateSystem) count as inputs, by what they do and by their rates.
 struct UnderactuationReport
 {
   int degrees_of_freedom = 0;  ///< p = n − r
