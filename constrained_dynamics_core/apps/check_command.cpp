@@ -163,7 +163,11 @@ std::string describe(const cd::Scenario & scenario, const Report & report)
     const std::string name = set.row_name(row);
     text << "row " << name << ": " << cd::to_string(set.row(row).level);
     const cd::RowIntegrability * answer = find_row(report, name);
-    if (!scenario.is_active(set.constraint_of_row(row)))
+    if (scenario.contacts()->manages(set.constraint_of_row(row)))
+    {
+      text << ", comes and goes";
+    }
+    else if (!scenario.is_active(set.constraint_of_row(row)))
     {
       text << ", not active";
     }
@@ -223,7 +227,8 @@ std::string to_json(const cd::Scenario & scenario, const Report & report)
     json.key(name)
       .begin_object()
       .entry("level", cd::to_string(set.row(row).level))
-      .entry("active", scenario.is_active(set.constraint_of_row(row)));
+      .entry("active", scenario.is_active(set.constraint_of_row(row)))
+      .entry("comes_and_goes", scenario.contacts()->manages(set.constraint_of_row(row)));
     const cd::RowIntegrability * answer = find_row(report, name);
     if (answer != nullptr)
     {

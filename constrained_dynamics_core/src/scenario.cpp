@@ -771,7 +771,7 @@ private:
     }
   }
 
-  /// Refuses a state that is inside a rigid obstacle.
+  /// Refuses a state that is inside a rigid obstacle, and Dahl's law on the wrong coordinate.
   template <class Impl>
   static void check_contacts(
     const ScenarioReader & initial, Workspace & workspace, const Impl & out)
@@ -779,7 +779,7 @@ private:
     const double allowed = initial.positive_or("tolerance", 1e-9);
     const State & state = out.initial;
     if (
-      out.contacts->contacts().empty() ||
+      (out.contacts->contacts().empty() && out.contacts->frictions().empty()) ||
       out.dynamics->update_rows(state.time, state.q, state.u, workspace) != Status::kOk)
     {
       return;
@@ -798,6 +798,21 @@ private:
         initial.fail_here(
           "the initial coordinates are " + format(depth) + " inside contact '" +
           set[contact.constraint].name() + "'; allowed: at most " + format(allowed));
+      }
+    }
+    for (const DryFriction & friction : out.contacts->frictions())
+    {
+      const int row = set.row_offset(friction.constraint);
+      if (
+        friction.dahl_stiffness > 0.0 &&
+        !(workspace.rows().jacobian.row(row) -
+          workspace.terms().kinematic_matrix.row(friction.coordinate))
+           .isZero(1e-9))
+      {
+        initial.fail_here(
+          "friction '" + set[friction.constraint].name() + "' has Dahl's law on coordinate '" +
+          out.dynamics->system().coordinate_names()[static_cast<std::size_t>(friction.coordinate)] +
+          "'; allowed: the coordinate whose rate its row is");
       }
     }
   }
@@ -822,7 +837,9 @@ private:
       out.contacts = std::make_shared<const ContactSet>(set, contacts.contacts, contacts.frictions);
       if (const auto events = root.find("events"))
       {
-        out.changes = read_events(*events, set, *out.contacts);
+        const auto initial = root.find("initial");
+        const double start = initial && initial->has("time") ? initial->at("time").number() : 0.0;
+        out.changes = read_events(*events, set, *out.contacts, start);
       }
       return set;
     }

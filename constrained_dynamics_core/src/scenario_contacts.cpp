@@ -34,16 +34,19 @@ double nonnegative_or(const ScenarioReader & reader, const std::string & key, do
 
 RowLaw read_law(const ScenarioReader & reader)
 {
-  reader.allow_keys(
-    {"kind", "velocity_gain", "position_gain", "mass", "damping", "stiffness", "exponent"});
   const std::string kind = reader.at("kind").choice({"linear", "kelvin_voigt", "hunt_crossley"});
   RowLaw law;
   if (kind == "linear")
   {
+    reader.allow_keys({"kind", "velocity_gain", "position_gain"});
     law.velocity_gain = read_gain_or(reader, "velocity_gain");
     law.position_gain = read_gain_or(reader, "position_gain");
     return law;
   }
+  reader.allow_keys(
+    kind == "kelvin_voigt"
+      ? std::vector<std::string>{"kind", "mass", "damping", "stiffness"}
+      : std::vector<std::string>{"kind", "mass", "damping", "stiffness", "exponent"});
   const double mass = reader.positive_or("mass", 1.0);
   const double damping = nonnegative_or(reader, "damping", 0.0) / mass;
   const double stiffness = nonnegative_or(reader, "stiffness", 0.0) / mass;
@@ -114,6 +117,10 @@ Contact read_contact(const ScenarioReader & reader, std::optional<RowLaw> & law)
     1)
   {
     reader.fail_here("allowed: one of restitution (rigid), law and force");
+  }
+  if (contact.tolerance > 0.0 && !row_law && !force)
+  {
+    reader.at("tolerance").fail("allowed with law or force; a rigid contact closes at 0");
   }
   if (row_law)
   {
@@ -227,7 +234,8 @@ void add_joint_frictions(
 }
 
 std::vector<ScheduledChange> read_events(
-  const ScenarioReader & reader, const ConstraintSet & constraints, const ContactSet & contacts)
+  const ScenarioReader & reader, const ConstraintSet & constraints, const ContactSet & contacts,
+  double start)
 {
   std::vector<std::string> names;
   for (int i = 0; i < constraints.size(); ++i)
@@ -240,6 +248,10 @@ std::vector<ScheduledChange> read_events(
     item.allow_keys({"time", "switch", "active", "impulse"});
     ScheduledChange change;
     change.time = item.at("time").number();
+    if (change.time < start)
+    {
+      item.at("time").fail("allowed: not before initial.time");
+    }
     if (item.has("switch") == item.has("impulse"))
     {
       item.fail_here("allowed: one of switch and impulse");

@@ -37,7 +37,9 @@ void add_joint_frictions(
   ScenarioContacts & contacts);
 
 /// Reads the section `events`.
+/// @param start time before which nothing can happen [s].
 std::vector<ScheduledChange> read_events(
-  const ScenarioReader & reader, const ConstraintSet & constraints, const ContactSet & contacts);
+  const ScenarioReader & reader, const ConstraintSet & constraints, const ContactSet & contacts,
+  double start);
 
 }  // namespace constrained_dynamics

@@ -45,6 +45,9 @@ public:
   const ContactSet & contacts() const { return *set_; }
   bool is_empty() const { return set_->contacts().empty() && set_->frictions().empty(); }
 
+  /// Whether a force acts that is not one of a row in force.
+  bool has_law_forces() const noexcept;
+
   /// The step after which modes are looked at; 0: events are located.
   void set_step(double step) noexcept { step_ = step; }
 
@@ -137,7 +140,7 @@ private:
     double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
     ContactHost & host) noexcept;
   void choose_normals(const Workspace & workspace) noexcept;
-  void choose_slips(const Workspace & workspace) noexcept;
+  void choose_slips(double time, const Workspace & workspace) noexcept;
   bool holds(const Workspace & workspace) const noexcept;
   Status choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept;
   bool is_at_rim(const ConeContact & contact) const noexcept;
@@ -155,7 +158,8 @@ private:
   std::vector<char> fired_;
   std::vector<char> touching_;
   std::vector<char> candidate_;
-  std::vector<char> gives_way_;  // frictions in a plane that cannot hold any longer
+  std::vector<char> gives_way_;   // frictions in a plane that cannot hold any longer
+  std::vector<double> gave_way_;  // when they last did
   bool any_gives_way_ = false;
   std::vector<double> law_force_;
   std::vector<int> impacts_in_a_row_;
