@@ -11,6 +11,7 @@
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/null_space.hpp"
 #include "constrained_dynamics/reduction.hpp"
+#include "constrained_dynamics/reference_trajectory.hpp"
 #include "constrained_dynamics/servo_constraint.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/types.hpp"
@@ -214,12 +215,15 @@ public:
   int task_index(const std::string & name) const;
 
   /// Once, at a state as it will be in operation: ranks of the passive rows (Dynamics::analyse), of
-  /// S and its usual size, and references that hold the tasks where they are. Real-time safe: no.
+  /// S and its usual size, and references as `measure` makes them. Real-time safe: no.
   /// @throw std::invalid_argument where rows cannot be evaluated at the state.
   void prepare(const State & state, ServoWorkspace & workspace) const;
 
-  /// A reference that holds task i where it is at the state of the last evaluation. Statuses as
-  /// ServoConstraint::measure. Real-time safe: yes.
+  /// Makes the reference of task i what the task has at the state of the last evaluation, rates
+  /// included, accelerations 0: for transitions. Statuses as ServoConstraint::measure. Real-time
+  /// safe: yes.
+  [[nodiscard]] Status measure(int task, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
+  /// Likewise, but at rest: the task stops where it is.
   [[nodiscard]] Status hold(int task, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
 
   /// One cycle: terms, passive rows, servo rows, controls, forces. The result and
@@ -249,6 +253,7 @@ private:
   std::shared_ptr<const Dynamics> passive_;
   std::vector<ServoTask> tasks_;
   ServoOptions options_;
+  std::vector<ReferenceLayout> layouts_;
   std::vector<int> offsets_;
   std::vector<std::vector<int>> levels_;  // tasks of each level, in the order of priority
   int row_count_ = 0;

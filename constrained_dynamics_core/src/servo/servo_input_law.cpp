@@ -74,12 +74,12 @@ void ServoInputLaw::start(const State & state)
     if (!drive_.references[i])
     {
       // What moves at the start shall stop.
-      const ServoConstraint & constraint = *law_->tasks()[i].constraint;
-      ServoReference & held = workspace_.reference(static_cast<int>(i));
-      if (!ReferenceLayout(constraint).rest(held))
+      const Status status = law_->hold(static_cast<int>(i), workspace_);
+      if (status != Status::kOk)
       {
         throw std::invalid_argument(
-          "servo-constraint '" + constraint.name() + "' has no finite values at the start");
+          "servo-constraint '" + law_->tasks()[i].constraint->name() +
+          "' cannot be held at the start: status " + to_string(status));
       }
     }
     if (starts_[i])
