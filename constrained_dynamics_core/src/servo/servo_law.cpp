@@ -559,6 +559,7 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
   result.damped = work.damped;
   const double tau_size = work.tau.norm();
   bool missed = false;
+  bool realised = true;
   for (std::size_t i = 0; i < tasks_.size(); ++i)
   {
     const Eigen::Index offset = offsets_[i];
@@ -575,6 +576,7 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
       work.z.segment(offset, count).norm() + work.S.middleRows(offset, count).norm() * tau_size;
     const double rest = result.residual.segment(offset, count).norm();
     result.gave_way[i] = rest > options_.consistency_tolerance * size;
+    realised = realised && !result.gave_way[i];
     // Levels behind the first may give way: that is what levels are for.
     const std::vector<int> & first = levels_.front();
     missed = missed || (result.gave_way[i] &&
@@ -600,7 +602,7 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
       }
     }
   }
-  result.ideal = options_.metric == ServoMetric::kIdeal && is_ideal(workspace);
+  result.ideal = options_.metric == ServoMetric::kIdeal && realised && is_ideal(workspace);
   result.solution = missed                      ? ServoSolution::kNone
                     : result.null_dimension > 0 ? ServoSolution::kMany
                                                 : ServoSolution::kOne;
