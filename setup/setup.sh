@@ -6,7 +6,7 @@
 # usage: setup/setup.sh [--sanitizers] [--bench] [4.1|3.9]
 #   4.1, 3.9       version of Pinocchio: .venv (4.1, the default) or .venv-pinocchio-3.9
 #   --sanitizers   also the compiler of the presets asan-ubsan, tsan and rtsan
-#   --bench        also the peers that `make bench` measures (MuJoCo: .venv-bench)
+#   --bench        also the peers that `make bench` measures
 # environment:
 #   CD_SKIP_APT=1  leave Debian packages alone (their parts come from somewhere else)
 #   CD_PYTHON=...  the Python interpreter that makes the virtual environment
@@ -22,15 +22,11 @@ fail() {
 }
 
 pinocchio=4.1
-bench=
 package_lists=(setup/debian-packages.txt)
 for argument in "$@"; do
   case "$argument" in
     --sanitizers) package_lists+=(setup/debian-packages-sanitizers.txt) ;;
-    --bench)
-      package_lists+=(setup/debian-packages-bench.txt)
-      bench=1
-      ;;
+    --bench) package_lists+=(setup/debian-packages-bench.txt) ;;
     4.1 | 3.9) pinocchio=$argument ;;
     *) fail "PINOCCHIO is '$argument'; allowed are 4.1 (the default) and 3.9." ;;
   esac
@@ -159,8 +155,5 @@ make_environment() {
 }
 
 if [ "$pinocchio" = 4.1 ]; then venv=.venv; else venv=.venv-pinocchio-$pinocchio; fi
-make_environment "$venv" "setup/requirements-pinocchio-$pinocchio.txt" 3.9 \
+make_environment "$venv" "setup/requirements-pinocchio-$pinocchio.txt" 3.11 \
   "for Pinocchio $pinocchio, some 0.5 GB to download,"
-if [ -n "$bench" ]; then
-  make_environment .venv-bench setup/requirements-bench.txt 3.11 "of the peers"
-fi

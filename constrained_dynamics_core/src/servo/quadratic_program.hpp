@@ -24,16 +24,19 @@ namespace constrained_dynamics
 /// (eiquadprog) finds the active set, and the linear solve of that set gives the numbers. What is
 /// handed out has been checked against the conditions of optimality.
 ///
-/// H need only be semidefinite: each diagonal element is enlarged by 1e-10 of itself (of the
-/// largest, where it is below 1e-12 of it), so of many solutions nearly the smallest is found.
-/// Where H leaves a direction to g alone and a bound ends it, as in a linear program, steps of
-/// Moreau's proximal method with a larger enlargement find the solution.
+/// H need only be semidefinite. Where it is not definite beyond rounding, its diagonal is enlarged
+/// by 1e-10 of itself around the last solution until that is of no account (Moreau's proximal
+/// method), so of many solutions one near the smallest is found. Where H leaves a direction to g
+/// alone and a bound ends it, as in a linear program, the same with larger enlargements.
 ///
-/// Why eiquadprog, and why in this form: on problems as servo laws pose them it took 4 to 10 times
-/// less time than ProxQP 0.8 and allocates nothing. But its tolerances are absolute, its treatment
-/// of a row that depends on the active ones writes outside its arrays where there are rows of
-/// equality, and repeats for ever; neither can happen for a matrix H = 1, unit normals and no rows
-/// of equality, the only problem that it is given here.
+/// Why eiquadprog, and why in this form. On problems as servo laws pose them, drifting from cycle
+/// to cycle, with 7 variables and 7 bounds; 38 with 12 equalities and 38 bounds; 44 with 6
+/// equalities, 40 friction rows and 64 bounds, ProxQP 0.8 (1e-9, warm start) took 33, 203 and 515
+/// µs, eiquadprog alone 2.1, 92 and 241, this class 3.1, 45 and 159. ProxQP also allocates. But
+/// eiquadprog's tolerances are absolute, and its treatment of a row that depends on the active ones
+/// writes outside its arrays where there are rows of equality, and can repeat for ever. Neither can
+/// happen for a matrix H = 1, unit normals and no rows of equality, the only problem that it is
+/// given here.
 ///
 /// Memory is taken in the constructor. Everything else is real-time safe; its time is bounded by
 /// the bound of iterations.
