@@ -36,6 +36,12 @@ define configure
 @grep -E '^-- (Pinocchio|Robots)|Warning' build/$(1).log
 endef
 
+# The Python package of the build folder, importable in the virtual environment.
+define link_python
+@for folder in $(venv)/lib/python3*/site-packages; do \
+  echo '$(CURDIR)/$(build)/python' >$$folder/constrained_dynamics.pth; done
+endef
+
 .PHONY: help setup test demo campaign bench $(sanitizers) build format lint clean
 .NOTPARALLEL:
 
@@ -81,6 +87,7 @@ build: setup ## everything that needs no ROS
 	$(call configure,$(preset))
 	@echo "== build: $(build) ($(JOBS) at a time)"
 	@cmake --build $(build) --parallel $(JOBS)
+	$(link_python)
 
 asan-ubsan: ## all tests under the address and undefined-behaviour sanitizer
 tsan: ## all tests under the thread sanitizer
