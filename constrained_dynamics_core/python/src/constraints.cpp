@@ -147,7 +147,9 @@ void bind_between_frames(nb::module_ & module)
         new (self) PointOnPlane(name, system, frame_a, frame_b, vector3(normal, "normal"), offset);
       },
       "name"_a, "system"_a, "frame_a"_a, "frame_b"_a = "world", nb::kw_only(), "normal"_a,
-      "offset"_a = 0.0, KeepsSystem());
+      "offset"_a = 0.0, KeepsSystem())
+    .def_prop_ro("normal", &PointOnPlane::normal, "of length 1, in B")
+    .def_prop_ro("offset", &PointOnPlane::offset, "[m]");
   nb::class_<PointOnLine, FrameConstraint>(
     module, "PointOnLine",
     "The origin of frame A stays on a line through the origin of frame B, fixed in B.")
@@ -158,7 +160,8 @@ void bind_between_frames(nb::module_ & module)
         const std::string & frame_a, const std::string & frame_b, const Vector & direction)
       { new (self) PointOnLine(name, system, frame_a, frame_b, vector3(direction, "direction")); },
       "name"_a, "system"_a, "frame_a"_a, "frame_b"_a = "world", nb::kw_only(), "direction"_a,
-      KeepsSystem());
+      KeepsSystem())
+    .def_prop_ro("direction", &PointOnLine::direction, "of length 1, in B");
   nb::class_<Distance, FrameConstraint>(
     module, "Distance", "A massless rod: the origins of frames A and B keep their distance.")
     .def(
@@ -168,7 +171,8 @@ void bind_between_frames(nb::module_ & module)
         const std::string & frame_a, const std::string & frame_b, double length)
       { new (self) Distance(name, system, frame_a, frame_b, length); },
       "name"_a, "system"_a, "frame_a"_a, "frame_b"_a = "world", nb::kw_only(), "length"_a,
-      KeepsSystem());
+      KeepsSystem())
+    .def_prop_ro("length", &Distance::length, "[m]");
   nb::class_<KnifeEdge, FrameConstraint>(
     module, "KnifeEdge",
     "A blade, skate or thin wheel: the origin of A cannot move along `axis`, fixed in A.")
@@ -179,7 +183,8 @@ void bind_between_frames(nb::module_ & module)
         const std::string & frame_a, const std::string & frame_b, const Vector & axis)
       { new (self) KnifeEdge(name, system, frame_a, frame_b, vector3(axis, "axis")); },
       "name"_a, "system"_a, "frame_a"_a, "frame_b"_a = "world", nb::kw_only(), "axis"_a,
-      KeepsSystem());
+      KeepsSystem())
+    .def_prop_ro("axis", &KnifeEdge::axis, "of length 1, in A");
   nb::class_<Rolling, FrameConstraint>(
     module, "Rolling",
     "A sphere, an ellipsoid (semi_axes) or a thin disk (axis), with its centre at the origin of "
@@ -209,7 +214,15 @@ void bind_between_frames(nb::module_ & module)
       },
       "name"_a, "system"_a, "frame_a"_a, "frame_b"_a = "world", nb::kw_only(), "radius"_a = 1.0,
       "normal"_a = nb::make_tuple(0.0, 0.0, 1.0), "axis"_a = nb::none(), "semi_axes"_a = nb::none(),
-      "keep_contact"_a = true, KeepsSystem());
+      "keep_contact"_a = true, KeepsSystem())
+    .def_prop_ro(
+      "radius", [](const Rolling & r) { return r.geometry().radius; }, "[m]")
+    .def_prop_ro(
+      "normal", [](const Rolling & r) { return r.geometry().normal; }, "in B")
+    .def_prop_ro(
+      "axis", [](const Rolling & r) { return r.geometry().axis; }, "of a disk, in A")
+    .def_prop_ro(
+      "semi_axes", [](const Rolling & r) { return r.geometry().semi_axes; }, "of an ellipsoid");
   nb::class_<ContactTangents, FrameConstraint>(
     module, "ContactTangents",
     "The slip of a point or a sphere on a plane of B along one or two directions: what friction\n"
@@ -336,7 +349,11 @@ void bind_of_coordinates(nb::module_ & module)
       },
       "row"_a, "kind"_a = RowLaw::Kind::kLinear, nb::kw_only(), "velocity_gain"_a = 0.0,
       "position_gain"_a = 0.0, "stiffness"_a = 0.0, "damping"_a = 0.0, "exponent"_a = 1.5,
-      "side"_a = 1.0);
+      "side"_a = 1.0)
+    .def_prop_ro(
+      "row", [](const CompliantRow & c) -> const Constraint & { return c.row(); },
+      nb::rv_policy::reference_internal, "the constraint whose rows these are")
+    .def_prop_ro("side", &CompliantRow::side);
 }
 
 }  // namespace
