@@ -15,8 +15,8 @@ STICK_COLOUR = (0.35, 0.4, 0.47)
 class Arrow:
     """A force or torque of a constraint over the frames: point, vector (F, 3 each)."""
 
-    def __init__(self, name, kind, point, vector, colour):
-        self.name, self.kind, self.colour = name, kind, colour
+    def __init__(self, name, kind, point, vector, colour, body=""):
+        self.name, self.kind, self.colour, self.body = name, kind, colour, body
         self.point, self.vector = np.asarray(point), np.asarray(vector)
 
     @property
@@ -249,7 +249,9 @@ class Drawing:
                 name = constraint.name if count == 1 else "%s[%d]" % (constraint.name, k)
                 colour = COLOURS[i % len(COLOURS)]
                 for kind, values in (("force", force), ("torque", torque)):
-                    arrow = Arrow(name, kind, point[:, first + k], values[:, first + k], colour)
+                    arrow = Arrow(
+                        name, kind, point[:, first + k], values[:, first + k], colour,
+                        constraint.wrench_bodies[k].frame_a)
                     if arrow.largest > 1e-9:
                         self.arrows.append(arrow)
         self.arrows.sort(key=lambda arrow: (arrow.kind, -arrow.largest))
@@ -302,6 +304,10 @@ class Drawing:
         low = np.min([cloud.min(axis=0) for cloud in clouds], axis=0)
         high = np.max([cloud.max(axis=0) for cloud in clouds], axis=0)
         for shape in self.shapes:
+            if shape.kind == "box" and shape.frame == "world":  # most of a plane
+                corners = np.array([[x, y, 0.0] for x in (-0.4, 0.4) for y in (-0.4, 0.4)]) * shape.size
+                corners = corners @ shape.pose[:3, :3].T + shape.pose[:3, 3]
+                low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
             if shape.kind in ("sphere", "cylinder", "ellipsoid") and shape.frame in self.frames:
                 reach = max(shape.size)
                 cloud = self.poses[:, self.frames.index(shape.frame), :3, 3]
@@ -323,17 +329,17 @@ class Drawing:
             wanted = np.array([1.0, -1.0, 0.5])
             direction = max(
                 (c / np.linalg.norm(c) for c in candidates),
-                key=lambda c: sum(min(float(n @ c), 0.45) for n in self.normals) + 0.05 * float(c @ wanted))
+                key=lambda c: sum(min(float(n @ c), 0.25) for n in self.normals) + 0.05 * float(c @ wanted))
         direction = direction / np.linalg.norm(direction)
         return self.centre + distance * direction, self.centre
 
     def _scale(self):
-        """Metres of arrow for a newton (newton metre): the largest is a quarter of the scene, rounded."""
+        """Metres of arrow for a newton (newton metre), round, the largest a good part of the scene."""
         self.scales = {}
         for kind in ("force", "torque"):
             sizes = [arrow.largest for arrow in self.arrows if arrow.kind == kind]
             if sizes:
-                self.scales[kind] = 1.0 / _round_125(max(sizes) / (0.45 * self.radius))
+                self.scales[kind] = 1.0 / _round_125(max(sizes) / (0.8 * self.radius))
 
 
 def _round_125(value):

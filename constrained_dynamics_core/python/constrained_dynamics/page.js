@@ -42,6 +42,10 @@
     viewer.gui.domElement.style.display = "none";
     viewer.set_property(["Background"], "top_color", [0.90, 0.93, 0.97]);
     viewer.set_property(["Background"], "bottom_color", [0.98, 0.99, 1.0]);
+    const lights = {AmbientLight: 0.42, FillLight: 0.35, PointLightNegativeX: 0.28, PointLightPositiveX: 0.28};
+    for (const [name, intensity] of Object.entries(lights)) {
+      viewer.set_property(["Lights", name, "<object>"], "intensity", intensity);
+    }
     viewer.set_property(["Axes"], "visible", false);
     viewer.set_property(["Grid"], "visible", false);
 
@@ -64,7 +68,7 @@
     root.add(grid);
 
     const material = (colour, opacity) => new THREE.MeshPhongMaterial({
-      color: new THREE.Color(...colour), opacity, transparent: opacity < 1, shininess: 25, side: THREE.DoubleSide,
+      color: new THREE.Color(...colour), opacity, transparent: opacity < 1, shininess: 18, side: THREE.DoubleSide,
       depthWrite: opacity >= 1,
     });
     const frames = scene.frames.map(() => { const group = new THREE.Group(); root.add(group); return group; });
@@ -153,7 +157,7 @@
   function makeArrow(THREE, arrow, root) {
     const colour = new THREE.Color(arrow.colour);
     const material = new THREE.MeshPhongMaterial({color: colour, emissive: colour, emissiveIntensity: 0.35});
-    const radius = 0.015 * scene.radius;
+    const radius = 0.013 * scene.radius;
     const group = new THREE.Group();
     const shaft = new THREE.Mesh(new THREE.CylinderGeometry(radius, radius, 1, 18), material);
     const heads = (arrow.kind === "torque" ? [0, 1] : [0]).map(
@@ -163,7 +167,7 @@
     const point = array(arrow.point), vector = array(arrow.vector);
     const up_y = new THREE.Vector3(0, 1, 0), v = new THREE.Vector3();
     const self = {
-      name: arrow.name, kind: arrow.kind, colour: arrow.colour, enabled: true, value: 0, length: 0, group,
+      name: arrow.name, body: arrow.body, kind: arrow.kind, colour: arrow.colour, enabled: true, value: 0, length: 0, group,
       show(at, scale) {
         mix(point, 1, 0, at, group.position);
         mix(vector, 1, 0, at, v);
@@ -171,7 +175,7 @@
         self.length = self.value * scale;
         group.visible = self.enabled && self.length > 1e-3 * scene.radius;
         if (!group.visible) return;
-        const head = Math.min(6 * radius, 0.5 * self.length), ratio = head / (6 * radius);
+        const head = Math.min(6 * radius, 0.35 * self.length), ratio = head / (6 * radius);
         heads.forEach((cone, k) => {
           cone.scale.set(ratio, ratio, ratio);
           cone.position.y = self.length - (0.5 + 0.7 * k) * head;
@@ -199,7 +203,7 @@
       legend.style.display = "none";
       return () => {};
     }
-    element("h2", legend, {textContent: "Constraint forces on body A"});
+    element("h2", legend, {textContent: "Forces of the constraints"});
     for (const arrow of arrows) {
       const label = element("label", legend, {});
       const box = element("input", label, {type: "checkbox", checked: true});
@@ -209,6 +213,7 @@
       swatch.innerHTML = `<svg width="26" height="12" fill="${arrow.colour}"><rect y="4.5" width="16" height="3"/>`
         + (arrow.kind === "torque" ? head(8) : "") + head(15) + "</svg>";
       element("span", label, {textContent: arrow.name + (arrow.kind === "torque" ? ", torque" : "")});
+      if (arrow.body) element("span", label, {className: "body", textContent: "on " + arrow.body});
       rows.push({arrow, value: element("span", label, {className: "value"})});
     }
     const scale = element("div", legend, {className: "scale"});

@@ -65,8 +65,11 @@ def write_page(record, path, *, title="run", description="", shapes=(), notes=()
         data["notes"].append("This system has no bodies and no points x, y, z to draw: plots only.")
     folder = Path(__file__).parent
     page = (folder / "page.html").read_text(encoding="utf-8")
+    summary, _, details = description.strip().partition("\n")
     for key, value in {
-            "TITLE": html.escape(title), "DESCRIPTION": html.escape(description.strip()),
+            "TITLE": html.escape(title.replace("_", " ")), "SUMMARY": html.escape(summary),
+            "DETAILS": "<details><summary>more</summary><p>%s</p></details>" % html.escape(details)
+            if details.strip() else "",
             "STYLE": (folder / "page.css").read_text(encoding="utf-8"),
             "MESHCAT": _script(_meshcat()), "PLOTLY": _script(_plotly()),
             "DATA": json.dumps(data, allow_nan=False).replace("</", "<\\/"), "BLOB": blob.text(),
@@ -174,7 +177,7 @@ def _scene(drawing, blob):
         "thickness": getattr(drawing, "thickness", 0.01),
         "trails": [blob.add(trail, "float32") for trail in _distinct(drawing.trails)],
         "arrows": [
-            {"name": arrow.name, "kind": arrow.kind, "colour": arrow.colour,
+            {"name": arrow.name, "kind": arrow.kind, "colour": arrow.colour, "body": arrow.body,
              "point": blob.add(arrow.point, "float32"), "vector": blob.add(arrow.vector, "float32")}
             for arrow in drawing.arrows],
         "scales": drawing.scales, "radius": drawing.radius, "floor": drawing.floor,
@@ -247,8 +250,8 @@ def _work_of_inputs(record):
 def _violation_lines(record, index, time):
     lines = []
     for values, name, colour in (
-            (record.position, "largest |φ| (position rows)", COLOURS[0]),
-            (record.velocity, "largest |φ̇|, |ψ| (velocity rows)", COLOURS[1])):
+            (record.position, "|φ|, position", COLOURS[0]),
+            (record.velocity, "|φ̇|, |ψ|, velocity", COLOURS[1])):
         if values.shape[1]:
             lines.append(_line(time, np.abs(np.asarray(values)[index]).max(axis=1), name, colour, floor=FLOOR, width=1))
     return lines
@@ -276,7 +279,7 @@ def _plots(record):
     violations = _violation_lines(record, index, time)
     if violations:
         plots.append({
-            "id": "violation", "title": "How far the constraints are violated", "lines": violations,
+            "id": "violation", "title": "Largest violation of the constraints", "lines": violations,
             "axis": "m, rad; per s", "log": True})
     plots.append({
         "id": "energy", "title": "Energy", "lines": _energy_lines(record, index, time), "axis": "J",

@@ -33,7 +33,7 @@ def browse(path, time, *arguments):
     """Runs the browser on a page; returns what it wrote."""
     return subprocess.run(
         [BROWSER, "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars",
-         "--window-size=1200,760", "--virtual-time-budget=6000", "--enable-logging=stderr", *arguments,
+         "--window-size=1200,760", "--virtual-time-budget=2500", "--enable-logging=stderr", *arguments,
          "%s#t=%g" % (Path(path).as_uri(), time)],
         check=True, capture_output=True, text=True, timeout=240)
 
@@ -203,11 +203,3 @@ def test_demo_in_browser_expect_robot_arrows_plots_and_picture(folder):
     # Arrows: pixels of the blue of the first constraint.
     blue = (view[:, :, 2] > 130) & (view[:, :, 0] < 90) & (view[:, :, 2] > view[:, :, 1] + 25)
     assert blue.sum() > 30
-
-
-@needs_browser
-def test_sticks_in_browser_expect_no_error(folder):
-    path = folder / "four_bar.html"
-    page.write_scenario_page(cd.example("four_bar"), path, ["run.until=2"])
-    check = self_check(path, 1.0)
-    assert check["sticks"] >= 3 and [arrow["visible"] for arrow in check["arrows"]] == [True]

@@ -27,7 +27,7 @@ public:
     const std::string & frame_b, const Eigen::Vector3d & direction);
 
   /// Of length 1, in B.
-  Eigen::Vector3d direction() const { return normals_[0].cross(normals_[1]); }
+  Eigen::Vector3d direction() const;
 
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
