@@ -10,6 +10,7 @@
 #include "output.hpp"
 #include "progress.hpp"
 #include "run_statistics.hpp"
+#include "servo_report.hpp"
 
 namespace cdyn
 {
@@ -40,7 +41,7 @@ std::string csv_name(const std::string & name)
   return quoted + "\"";
 }
 
-std::string csv_header(const cd::Scenario & scenario)
+std::string csv_header(const cd::Scenario & scenario, const ServoReport & servo)
 {
   const cd::System & system = scenario.system();
   const cd::ConstraintSet & set = scenario.dynamics()->constraints();
@@ -94,12 +95,13 @@ std::string csv_header(const cd::Scenario & scenario)
     add(name);
   }
   add_all("observe.", scenario.observable_names());
+  add_all("", servo.column_names());
   return header + "\n";
 }
 
 std::string csv_line(
   const cd::Scenario & scenario, const cd::Simulation & simulation, cd::Status status,
-  const Eigen::VectorXd & observed)
+  const Eigen::VectorXd & observed, const ServoReport & servo)
 {
   const cd::ConstraintSet & set = scenario.dynamics()->constraints();
   const cd::Workspace & workspace = simulation.workspace();
@@ -142,7 +144,7 @@ std::string csv_line(
   add(simulation.kinetic_energy() + simulation.potential_energy());
   line += "," + std::to_string(solution.rank) + "," + cd::to_string(status);
   add_all(observed);
-  return line + "\n";
+  return line + servo.csv_values() + "\n";
 }
 
 // ---- reports
@@ -155,6 +157,7 @@ struct RunReport
   const cd::RankReport & rank;
   const cd::RunResult & result;
   const Statistics & statistics;
+  const ServoReport & servo;
   double wall_time;
 };
 
@@ -260,6 +263,7 @@ std::string describe(const RunReport & report)
       row(report.scenario.observable_names()[i], statistics.observables[i]);
     }
   }
+  text << report.servo.describe(width);
   if (statistics.position.row >= 0)
   {
     text << "largest |φ|       " << format(statistics.position.size, 3) << " ("
@@ -341,6 +345,7 @@ std::string to_json(const RunReport & report, const std::string & initial, cd::S
     write_range(json, report.scenario.observable_names()[i], statistics.observables[i], true);
   }
   json.end_object();
+  report.servo.write(json);
   json.key("events").begin_array();
   for (const cd::ContactEvent & event : report.simulation.events())
   {
@@ -420,11 +425,12 @@ int run(const RunArguments & arguments)
   simulation.schedule(scenario.scheduled_changes());
   const cd::RankReport rank = simulation.start(scenario.initial());
   Statistics statistics(scenario);
+  ServoReport servo(simulation);
   Progress progress(scenario.initial().time, scenario.run().until, arguments.quiet);
   Eigen::VectorXd observed =
     Eigen::VectorXd::Zero(static_cast<Eigen::Index>(scenario.observable_names().size()));
   std::string initial;
-  csv.write(csv_header(scenario));
+  csv.write(csv_header(scenario, servo));
   const auto observer = [&](const cd::Simulation & now)
   {
     if (scenario.observe(now.workspace(), now.inputs(), observed) != cd::Status::kOk)
@@ -441,9 +447,10 @@ int run(const RunArguments & arguments)
       initial = writer.text();
     }
     statistics.add(now, observed);
+    servo.add();
     if (csv.is_open())
     {
-      csv.write(csv_line(scenario, now, now.last_status(), observed));
+      csv.write(csv_line(scenario, now, now.last_status(), observed, servo));
     }
     progress.show(now.state().time);
     return true;
@@ -454,7 +461,7 @@ int run(const RunArguments & arguments)
   const double wall_time = seconds_since(start);
 
   const cd::Status final_status = simulation.evaluate();
-  const RunReport report{scenario, simulation, rank, result, statistics, wall_time};
+  const RunReport report{scenario, simulation, rank, result, statistics, servo, wall_time};
   if (
     !arguments.quiet && statistics.outputs > 0 && arguments.json != "-" && arguments.csv != "-" &&
     arguments.events != "-")

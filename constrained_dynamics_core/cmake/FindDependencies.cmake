@@ -49,6 +49,11 @@ if(NOT pinocchio_FOUND)
   message(FATAL_ERROR "Pinocchio 3.9 or newer was not found. Run setup/setup.sh (which fills .venv), "
     "or name its place in CMAKE_PREFIX_PATH or CD_VENV.")
 endif()
+find_package(eiquadprog 1.2 CONFIG)
+if(NOT eiquadprog_FOUND)
+  message(FATAL_ERROR "eiquadprog 1.2 or newer was not found. Run setup/setup.sh (which fills .venv), "
+    "or name its place in CMAKE_PREFIX_PATH; a ROS 2 installation has it as package eiquadprog.")
+endif()
 find_package(tinyxml2 REQUIRED CONFIG)
 find_package(yaml-cpp REQUIRED CONFIG)
 if(TARGET yaml-cpp::yaml-cpp)

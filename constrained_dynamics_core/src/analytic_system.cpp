@@ -11,6 +11,10 @@ namespace constrained_dynamics
 {
 
 AnalyticSystem::AnalyticSystem() = default;
+AnalyticSystem::AnalyticSystem(const AnalyticDescription & description)
+: description_(std::make_unique<const AnalyticDescription>(description))
+{
+}
 AnalyticSystem::~AnalyticSystem() = default;
 
 Status AnalyticSystem::speeds_from_rates(

@@ -41,8 +41,8 @@ Eigen::VectorXd pick(const Eigen::VectorXd & values, const std::vector<int> & ro
 /// Gauss-Newton with backtracking; directions whose singular value is below `cut` of the largest
 /// are left out, which is what redundant rows beside their manifold need.
 int iterate(
-  const RowEquations & equations, const Workspace & workspace, double cut, double tolerance,
-  Eigen::VectorXd & x)
+  const RowEquations & equations, const System & system, const Workspace & workspace, double cut,
+  double tolerance, Eigen::VectorXd & x)
 {
   constexpr int kIterations = 200;
   constexpr int kHalvings = 20;
@@ -70,10 +70,11 @@ int iterate(
       }
       patience_from = before;
     }
-    Eigen::MatrixXd rows(r.size(), workspace.rows().jacobian.cols());
+    const Eigen::MatrixXd jacobian = complete_jacobian(system, workspace.rows());
+    Eigen::MatrixXd rows(r.size(), jacobian.cols());
     for (Eigen::Index i = 0; i < r.size(); ++i)
     {
-      rows.row(i) = workspace.rows().jacobian.row(equations.rows[static_cast<std::size_t>(i)]);
+      rows.row(i) = jacobian.row(equations.rows[static_cast<std::size_t>(i)]);
     }
     const Eigen::MatrixXd directions = equations.directions();
     if (directions.cols() == 0)
@@ -132,7 +133,7 @@ AssemblyResult assemble(
   for (const double cut : {1e-10, 1e-6, 1e-3})
   {
     Eigen::VectorXd trial = x;
-    const int iterations = iterate(equations, workspace, cut, tolerance, trial);
+    const int iterations = iterate(equations, dynamics.system(), workspace, cut, tolerance, trial);
     if (equations.evaluate(trial) != Status::kOk)
     {
       continue;

@@ -113,7 +113,9 @@ void SolutionDifferentiator::gather()
     }
   }
   const Eigen::Index count = static_cast<Eigen::Index>(active_.size());
+  const Eigen::MatrixXd complete = complete_jacobian(dynamics_.system(), workspace_.rows_);
   jacobian_.resize(count, n_);
+  complete_jacobian_.resize(count, n_);
   scale_.resize(count);
   weight_.resize(count);
   multipliers_.resize(count);
@@ -121,6 +123,7 @@ void SolutionDifferentiator::gather()
   {
     const int row = active_[static_cast<std::size_t>(k)];
     jacobian_.row(k) = workspace_.rows_.jacobian.row(row);
+    complete_jacobian_.row(k) = complete.row(row);
     scale_(k) = workspace_.row_scale_(row);
     weight_(k) = dynamics_.multiplier_weight_(row);
     multipliers_(k) = workspace_.solution_.multipliers(row);
@@ -204,6 +207,11 @@ Status SolutionDifferentiator::differentiate_terms(
       }
     }
   }
+  for (const int driven : system.driven_speeds())
+  {
+    out.force_q.row(driven).setZero();
+    out.force_u.row(driven).setZero();
+  }
   const bool finite = out.system.residual_q.allFinite() && out.system.residual_u.allFinite() &&
                       out.system.transport.allFinite() && out.residual_q.allFinite() &&
                       out.residual_u.allFinite() && out.velocity_q.allFinite() &&
@@ -247,7 +255,7 @@ Status SolutionDifferentiator::evaluate_terms(
   }
   out.resize(2 * n_ + 2 * at.rates.size() + 2 * m_);
   out << residual, at.rates, at.kinematic_matrix * acceleration + at.acceleration_bias,
-    rows.jacobian * acceleration - rows.bias, rows.velocity, force;
+    complete_jacobian(system, rows) * acceleration - rows.bias, rows.velocity, force;
   return Status::kOk;
 }
 
@@ -391,11 +399,11 @@ Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & 
     const RowLevel level = dynamics_.level_of_row_[static_cast<std::size_t>(row)];
     if (level == RowLevel::kPosition)
     {
-      out.position_q.row(row) = jacobian_.row(k);
+      out.position_q.row(row) = complete_jacobian_.row(k);
     }
     if (level != RowLevel::kAcceleration)
     {
-      out.velocity_u.row(row) = jacobian_.row(k);
+      out.velocity_u.row(row) = complete_jacobian_.row(k);
     }
   }
   Eigen::MatrixXd residual_q = terms.residual_q;
@@ -412,6 +420,11 @@ Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & 
     const int row = active_[static_cast<std::size_t>(k)];
     row_side.row(k).head(n_) = -residual_q.row(row);
     row_side.row(k).segment(n_, n_) = -residual_u.row(row);
+  }
+  for (const int driven : dynamics_.system().driven_speeds())
+  {
+    row_side -=
+      complete_jacobian_.col(driven) * force_side.row(driven) / mass_matrix_(driven, driven);
   }
 
   const Eigen::Index r = factorisation_->rank();

@@ -69,7 +69,8 @@ private:
 
   // The active rows.
   std::vector<int> active_;
-  Eigen::MatrixXd jacobian_;
+  Eigen::MatrixXd jacobian_;  // zeros in the columns of driven speeds
+  Eigen::MatrixXd complete_jacobian_;
   Eigen::VectorXd scale_;
   Eigen::VectorXd weight_;
   Eigen::VectorXd multipliers_;

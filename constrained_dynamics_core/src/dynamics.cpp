@@ -64,6 +64,17 @@ void add_gain(
 
 }  // namespace
 
+Eigen::MatrixXd complete_jacobian(const System & system, const Rows & rows)
+{
+  Eigen::MatrixXd result = rows.jacobian;
+  const std::vector<int> & driven = system.driven_speeds();
+  for (std::size_t k = 0; k < driven.size(); ++k)
+  {
+    result.col(driven[k]) = rows.driven_jacobian.col(static_cast<Eigen::Index>(k));
+  }
+  return result;
+}
+
 Workspace::Workspace(const Dynamics & dynamics)
 {
   const System & system = dynamics.system();
@@ -88,6 +99,10 @@ Workspace::Workspace(const Dynamics & dynamics)
   rows_.velocity.setZero(m);
   rows_.jacobian.setZero(m, n);
   rows_.bias.setZero(m);
+  const Eigen::Index driven = static_cast<Eigen::Index>(system.driven_speeds().size());
+  rows_.driven_jacobian.setZero(m, driven);
+  resting_bias_.setZero(driven > 0 ? m : 0);
+  driven_acceleration_.setZero(driven);
   solution_.acceleration.setZero(n);
   solution_.constraint_force.setZero(n);
   solution_.multipliers.setZero(m);
@@ -166,7 +181,7 @@ Dynamics::Dynamics(
   // What the tree takes for regular is so with a margin of two digits for this tolerance.
   constexpr double kLargestTolerance = 1e-5;
   if (
-    dynamic_cast<const Automatic *>(formulation_.get()) &&
+    dynamic_cast<const Automatic *>(formulation_.get()) && system().driven_speeds().empty() &&
     options_.rank.singular_tolerance <= kLargestTolerance)
   {
     tree_ = TreeSolver::make(constraints_);
@@ -234,6 +249,17 @@ Status Dynamics::evaluate_rows(Workspace::Subset subset, Workspace & workspace) 
     {
       return status;
     }
+    const std::vector<int> & driven = system().driven_speeds();
+    for (std::size_t k = 0; k < driven.size(); ++k)
+    {
+      auto column = rows.jacobian.col(driven[k]).segment(offset, count);
+      rows.driven_jacobian.col(static_cast<Eigen::Index>(k)).segment(offset, count) = column;
+      column.setZero();
+    }
+    if (!driven.empty())
+    {
+      workspace.resting_bias_.segment(offset, count) = rows.bias.segment(offset, count);
+    }
   }
   return Status::kOk;
 }
@@ -296,11 +322,24 @@ void Dynamics::gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Wo
   }
 }
 
+RowProblem Dynamics::row_problem(int nominal_rank, const Workspace & workspace) const noexcept
+  CD_NONBLOCKING
+{
+  const int m = workspace.active_row_count_;
+  return {
+    workspace.terms().mass_matrix,
+    workspace.force_,
+    workspace.active_jacobian_.topRows(m),
+    workspace.active_bias_.head(m),
+    workspace.active_scale_.head(m),
+    workspace.active_weight_.head(m),
+    std::max(nominal_rank, 0)};
+}
+
 Status Dynamics::solve_gathered(
   Workspace::Subset subset, RankOptions rank, FormulationData & data, bool keep_independent,
   Workspace & workspace) const noexcept CD_NONBLOCKING
 {
-  const int m = workspace.active_row_count_;
   int & nominal = workspace.nominal_rank_[subset];
   // Where nobody has analysed the rows that are active now, only directions that are clearly there
   // count, and what is found becomes the nominal rank.
@@ -308,14 +347,7 @@ Status Dynamics::solve_gathered(
   {
     rank.redundancy_tolerance = rank.singular_tolerance;
   }
-  const RowProblem problem{
-    workspace.terms().mass_matrix,
-    workspace.force_,
-    workspace.active_jacobian_.topRows(m),
-    workspace.active_bias_.head(m),
-    workspace.active_scale_.head(m),
-    workspace.active_weight_.head(m),
-    std::max(nominal, 0)};
+  const RowProblem problem = row_problem(nominal, workspace);
   const Status status = keep_independent
                           ? formulation_->correct(problem, rank, data, workspace.row_solution_)
                           : formulation_->solve(problem, rank, data, workspace.row_solution_);
@@ -324,6 +356,25 @@ Status Dynamics::solve_gathered(
     nominal = workspace.row_solution_.rank;
   }
   return status;
+}
+
+/// What driven speeds do by inputs and P alone is known to the rows: b ← b − A_d u̇_d.
+void Dynamics::drive(Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const std::vector<int> & driven = system().driven_speeds();
+  if (driven.empty())
+  {
+    return;
+  }
+  for (std::size_t k = 0; k < driven.size(); ++k)
+  {
+    const Eigen::Index i = driven[k];
+    workspace.driven_acceleration_(static_cast<Eigen::Index>(k)) =
+      workspace.force_(i) / workspace.terms().mass_matrix(i, i);
+  }
+  workspace.rows_.bias = workspace.resting_bias_;
+  workspace.rows_.bias.noalias() -=
+    workspace.rows_.driven_jacobian * workspace.driven_acceleration_;
 }
 
 void Dynamics::stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING
@@ -424,6 +475,7 @@ Status Dynamics::solve_again(const ConstVectorRef & inputs, Workspace & workspac
   workspace.force_ = workspace.terms().force;
   workspace.force_.noalias() += workspace.terms().input_matrix * inputs;
   add_given(workspace.force_, workspace);
+  drive(workspace);
   stabilise(workspace);
   gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
   const Status prepared =

@@ -506,7 +506,7 @@ void FormulaSystem::group_rates()
   }
 }
 
-FormulaSystem::FormulaSystem(const AnalyticDescription & d)
+FormulaSystem::FormulaSystem(const AnalyticDescription & d) : AnalyticSystem(d)
 {
   n_ = static_cast<Eigen::Index>(d.coordinates.size());
   std::vector<std::string> speed_list;

@@ -54,7 +54,8 @@ TreeData::TreeData(
 : SystemData(coordinate_count, speed_count, input_count),
   motions(body_count),
   wrenches(outside),
-  moments(body_count, Eigen::Vector3d::Zero())
+  moments(body_count, Eigen::Vector3d::Zero()),
+  momenta(body_count, Eigen::Vector3d::Zero())
 {
 }
 
@@ -279,29 +280,6 @@ CD_CLONES Status KinematicTree::update(TreeData & data) const noexcept CD_NONBLO
   return check == 0.0 ? Status::kOk : Status::kNonFiniteResult;
 }
 
-void KinematicTree::frame_kinematics(
-  const TreeData & data, int frame, FrameKinematics & out) const noexcept CD_NONBLOCKING
-{
-  const TreeFramePlace & f = frames[static_cast<std::size_t>(frame)];
-  if (f.body < 0)
-  {
-    out = FrameKinematics{};
-    out.rotation = f.rotation;
-    out.position = f.position;
-    return;
-  }
-  const BodyMotion & m = data.motions[static_cast<std::size_t>(f.body)];
-  const Eigen::Vector3d r = m.rotation.lazyProduct(f.position);
-  const Eigen::Vector3d carried = m.angular_velocity.cross(r);
-  out.rotation.noalias() = m.rotation.lazyProduct(f.rotation);
-  out.position = m.position + r;
-  out.velocity = m.velocity + carried;
-  out.angular_velocity = m.angular_velocity;
-  out.acceleration_bias =
-    m.acceleration_bias + m.angular_acceleration_bias.cross(r) + m.angular_velocity.cross(carried);
-  out.angular_acceleration_bias = m.angular_acceleration_bias;
-}
-
 void KinematicTree::fill_columns(
   std::size_t i, const BodyMotion & m, const Eigen::Vector3d & point, Matrix6X & out) const noexcept
 {
@@ -406,8 +384,8 @@ void KinematicTree::joint_force(const TreeData & data, VectorRef out) const noex
   }
 }
 
-void KinematicTree::gravity_torque(const TreeData & data, VectorRef out) const noexcept
-  CD_NONBLOCKING
+template <typename Visit>
+void KinematicTree::visit_carried_moments(const TreeData & data, Visit && visit) const noexcept
 {
   for (std::size_t i = 0; i < bodies.size(); ++i)
   {
@@ -415,17 +393,45 @@ void KinematicTree::gravity_torque(const TreeData & data, VectorRef out) const n
   }
   for (std::size_t i = bodies.size(); i-- > 0;)
   {
-    // Weight of everything that joint i carries, and its moment about the joint.
-    const Eigen::Vector3d weight = carried_mass_[i] * gravity;
-    project(
-      i, data.motions[i], weight, data.moments[i].cross(gravity),
-      [&](int u, double value) { out(u) = -value; });
+    visit(i, data.moments[i]);
     if (bodies[i].parent >= 0)
     {
       data.moments[static_cast<std::size_t>(bodies[i].parent)] +=
         data.moments[i] + carried_mass_[i] * data.motions[i].arm;
     }
   }
+}
+
+void KinematicTree::gravity_torque(const TreeData & data, VectorRef out) const noexcept
+  CD_NONBLOCKING
+{
+  // Weight of everything that joint i carries, and its moment about the joint.
+  visit_carried_moments(
+    data,
+    [&](std::size_t i, const Eigen::Vector3d & moment)
+    {
+      project(
+        i, data.motions[i], carried_mass_[i] * gravity, moment.cross(gravity),
+        [&](int u, double value) { out(u) = -value; });
+    });
+}
+
+void KinematicTree::mass_jacobian(const TreeData & data, MatrixRef out) const noexcept
+  CD_NONBLOCKING
+{
+  // Row k is the generalized force of a unit force per mass along axis k.
+  visit_carried_moments(
+    data,
+    [&](std::size_t i, const Eigen::Vector3d & moment)
+    {
+      for (int axis = 0; axis < 3; ++axis)
+      {
+        const Eigen::Vector3d e = Eigen::Vector3d::Unit(axis);
+        project(
+          i, data.motions[i], carried_mass_[i] * e, moment.cross(e),
+          [&](int u, double value) { out(axis, u) = value; });
+      }
+    });
 }
 
 Eigen::Vector3d KinematicTree::mass_moment(const TreeData & data) const noexcept CD_NONBLOCKING
@@ -451,6 +457,94 @@ double KinematicTree::kinetic_energy(const TreeData & data) const noexcept CD_NO
              2.0 * m.velocity.dot(m.angular_velocity.cross(moment)) + w.dot(bodies[i].inertia * w);
   }
   return 0.5 * twice;
+}
+
+void KinematicTree::mass_moment_rates(
+  const TreeData & data, Eigen::Vector3d & first,
+  Eigen::Vector3d & second) const noexcept CD_NONBLOCKING
+{
+  first.setZero();
+  second.setZero();
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    const BodyMotion & m = data.motions[i];
+    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
+    const Eigen::Vector3d turned = m.angular_velocity.cross(moment);
+    first += bodies[i].mass * m.velocity + turned;
+    second += bodies[i].mass * m.acceleration_bias + m.angular_acceleration_bias.cross(moment) +
+              m.angular_velocity.cross(turned);
+  }
+}
+
+void KinematicTree::momentum(const TreeData & data, VectorRef out) const noexcept CD_NONBLOCKING
+{
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    const BodyMotion & m = data.motions[i];
+    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
+    const Eigen::Vector3d w = m.rotation.transpose() * m.angular_velocity;
+    data.momenta[i] = bodies[i].mass * m.velocity + m.angular_velocity.cross(moment);
+    data.moments[i] = m.rotation * (bodies[i].inertia * w) + moment.cross(m.velocity);
+  }
+  for (std::size_t i = bodies.size(); i-- > 0;)
+  {
+    // Momentum of everything that joint i carries, and its moment about the joint.
+    project(
+      i, data.motions[i], data.momenta[i], data.moments[i],
+      [&](int u, double value) { out(u) = value; });
+    if (bodies[i].parent >= 0)
+    {
+      const auto parent = static_cast<std::size_t>(bodies[i].parent);
+      data.momenta[parent] += data.momenta[i];
+      data.moments[parent] += data.moments[i] + data.motions[i].arm.cross(data.momenta[i]);
+    }
+  }
+  out += armature.cwiseProduct(data.terms.speeds);
+}
+
+double KinematicTree::kinetic_power_bias(const TreeData & data) const noexcept CD_NONBLOCKING
+{
+  double power = 0.0;
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    // What it takes to move the body with its accelerations at u̇ = 0, times its velocities.
+    const BodyMotion & m = data.motions[i];
+    const Eigen::Vector3d & w = m.angular_velocity;
+    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
+    const Eigen::Vector3d force = bodies[i].mass * m.acceleration_bias +
+                                  m.angular_acceleration_bias.cross(moment) +
+                                  w.cross(w.cross(moment));
+    const Eigen::Vector3d alpha = m.rotation.transpose() * m.angular_acceleration_bias;
+    const Eigen::Vector3d torque =
+      m.rotation * (bodies[i].inertia * alpha) + moment.cross(m.acceleration_bias);
+    power += m.velocity.dot(force) + w.dot(torque);  // ω · (ω × I ω) = 0
+  }
+  return power;
+}
+
+double KinematicTree::potential_energy(const TreeData & data) const noexcept CD_NONBLOCKING
+{
+  double energy = -gravity.dot(mass_moment(data));
+  for (const TreeSpring & spring : springs)
+  {
+    const double stretch = data.terms.coordinates(spring.q) - spring.rest;
+    energy += 0.5 * spring.stiffness * stretch * stretch;
+  }
+  return energy;
+}
+
+double KinematicTree::potential_power(const TreeData & data) const noexcept CD_NONBLOCKING
+{
+  Eigen::Vector3d first;
+  Eigen::Vector3d second;
+  mass_moment_rates(data, first, second);
+  double power = -gravity.dot(first);
+  for (const TreeSpring & spring : springs)
+  {
+    const double stretch = data.terms.coordinates(spring.q) - spring.rest;
+    power += spring.stiffness * stretch * data.terms.speeds(spring.u);
+  }
+  return power;
 }
 
 }  // namespace constrained_dynamics

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <Eigen/Core>
+#include <Eigen/Geometry>
 
 #include "constrained_dynamics/system.hpp"
 #include "scene.hpp"
@@ -80,7 +81,8 @@ public:
 
   std::vector<BodyMotion> motions;
   std::vector<TreeWrench> wrenches;
-  mutable std::vector<Eigen::Vector3d> moments;  ///< scratch of gravity_torque
+  mutable std::vector<Eigen::Vector3d> moments;  ///< scratch of sums along the tree
+  mutable std::vector<Eigen::Vector3d> momenta;  ///< scratch of sums along the tree
 };
 
 /// The bodies of a scene as one tree: kinematics of everything in one pass, and the forces on it
@@ -95,9 +97,10 @@ public:
   /// Statuses: kOk, kNonFiniteInput for a quaternion without direction, kNonFiniteResult.
   Status update(TreeData & data) const noexcept CD_NONBLOCKING;
 
-  /// Motion of a frame at the last update.
-  void frame_kinematics(const TreeData & data, int frame, FrameKinematics & out) const noexcept
-    CD_NONBLOCKING;
+  /// Motion of a frame at the last update; its rotation is left alone on demand.
+  void frame_kinematics(
+    const TreeData & data, int frame, FrameKinematics & out,
+    bool with_rotation = true) const noexcept CD_NONBLOCKING;
   /// Jacobian (6 × n) of a frame's origin and angular velocity; `out` is written wholly.
   void frame_jacobian(const TreeData & data, int frame, Matrix6X & out) const noexcept
     CD_NONBLOCKING;
@@ -116,7 +119,20 @@ public:
   void gravity_torque(const TreeData & data, VectorRef out) const noexcept CD_NONBLOCKING;
   /// Σ mass · position over all bodies [kg m].
   Eigen::Vector3d mass_moment(const TreeData & data) const noexcept CD_NONBLOCKING;
+  /// First derivative of mass_moment, and the second at u̇ = 0.
+  void mass_moment_rates(const TreeData & data, Eigen::Vector3d & first, Eigen::Vector3d & second)
+    const noexcept CD_NONBLOCKING;
+  /// Jacobian (3 × n) of the derivative of mass_moment; `out` is written wholly.
+  void mass_jacobian(const TreeData & data, MatrixRef out) const noexcept CD_NONBLOCKING;
   double kinetic_energy(const TreeData & data) const noexcept CD_NONBLOCKING;
+  /// Q u (n), armature included: the derivative of the kinetic energy by the speeds.
+  void momentum(const TreeData & data, VectorRef out) const noexcept CD_NONBLOCKING;
+  /// Derivative of the kinetic energy at u̇ = 0.
+  double kinetic_power_bias(const TreeData & data) const noexcept CD_NONBLOCKING;
+  /// Of gravity and springs.
+  double potential_energy(const TreeData & data) const noexcept CD_NONBLOCKING;
+  /// Its derivative.
+  double potential_power(const TreeData & data) const noexcept CD_NONBLOCKING;
 
   /// Generalized forces on the speeds of body i that a force and a torque about its origin exert.
   template <typename Out>
@@ -135,6 +151,10 @@ public:
   double total_mass = 0.0;
 
 private:
+  /// Calls visit(i, moment) from the tips to the roots with Σ mass · (position − origin of body i)
+  /// over body i and everything below it.
+  template <typename Visit>
+  void visit_carried_moments(const TreeData & data, Visit && visit) const noexcept;
   bool update_joint(const TreeBody & body, TreeData & data) const noexcept;
   void fill_columns(
     std::size_t body, const BodyMotion & motion, const Eigen::Vector3d & point,
@@ -175,6 +195,33 @@ void KinematicTree::project(
         add(body.u + 3 + k, R.col(k).dot(torque));
       }
   }
+}
+
+inline void KinematicTree::frame_kinematics(
+  const TreeData & data, int frame, FrameKinematics & out,
+  bool with_rotation) const noexcept CD_NONBLOCKING
+{
+  const TreeFramePlace & f = frames[static_cast<std::size_t>(frame)];
+  if (f.body < 0)
+  {
+    out = FrameKinematics{};
+    out.rotation = f.rotation;
+    out.position = f.position;
+    return;
+  }
+  const BodyMotion & m = data.motions[static_cast<std::size_t>(f.body)];
+  const Eigen::Vector3d r = m.rotation.lazyProduct(f.position);
+  const Eigen::Vector3d carried = m.angular_velocity.cross(r);
+  if (with_rotation)
+  {
+    out.rotation.noalias() = m.rotation.lazyProduct(f.rotation);
+  }
+  out.position = m.position + r;
+  out.velocity = m.velocity + carried;
+  out.angular_velocity = m.angular_velocity;
+  out.acceleration_bias =
+    m.acceleration_bias + m.angular_acceleration_bias.cross(r) + m.angular_velocity.cross(carried);
+  out.angular_acceleration_bias = m.angular_acceleration_bias;
 }
 
 }  // namespace constrained_dynamics

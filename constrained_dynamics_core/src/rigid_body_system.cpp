@@ -639,13 +639,7 @@ double RigidBodySystem::do_kinetic_energy(const SystemData & data) const noexcep
 
 double RigidBodySystem::do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING
 {
-  double energy = -impl_->tree.gravity.dot(impl_->tree.mass_moment(own(data)));
-  for (const TreeSpring & spring : impl_->tree.springs)
-  {
-    const double stretch = data.terms.coordinates(spring.q) - spring.rest;
-    energy += 0.5 * spring.stiffness * stretch * stretch;
-  }
-  return energy;
+  return impl_->tree.potential_energy(own(data));
 }
 
 std::vector<int> RigidBodySystem::do_speeds_of_coordinate(int coordinate) const

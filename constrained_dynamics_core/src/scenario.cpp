@@ -18,6 +18,7 @@
 #include "scenario_contacts.hpp"
 #include "scenario_formulation.hpp"
 #include "scenario_reader.hpp"
+#include "scenario_servo_law.hpp"
 #include "scenario_signals.hpp"
 #include "scenario_system.hpp"
 #include "scenario_tree.hpp"
@@ -40,6 +41,7 @@ struct Scenario::Impl
   std::vector<std::string> warnings;
   std::shared_ptr<const SignalProgram> input_signals;  // null: none
   std::vector<int> wrenches;
+  std::optional<ScenarioServo> servo;
   std::vector<std::string> observable_names;
   SignalProgram observables;
 };
@@ -658,10 +660,6 @@ public:
     read_names(unexpanded, scope);
     const ScenarioNode expanded = expand_scenario(raw, scope);
     const ScenarioReader root(expanded, "", scope);
-    if (const auto servo = root.find("servo"))
-    {
-      servo->fail_here("servo-constraints are not available yet");
-    }
     out.name = root.string_or("name", std::filesystem::path(source).stem().string());
     out.description = root.string_or("description", "");
     out.parameters = scope.names.parameters;
@@ -711,6 +709,9 @@ public:
       root.fail_here(error.what());
     }
     build_signals(root, system, *of_state, out);
+    out.servo = read_servo(
+      root, out.dynamics, system.robot,
+      out.run.integration.integrator == Integrator::kDopri5);
 
     Workspace workspace(*out.dynamics);
     for (std::size_t i = 0; i < out.active.size(); ++i)
@@ -931,11 +932,28 @@ ConstraintSet Scenario::active_constraints() const
   return ConstraintSet(impl_->dynamics->constraints().shared_system(), std::move(constraints));
 }
 
+std::shared_ptr<const ServoLaw> Scenario::servo_law() const
+{
+  return impl_->servo ? impl_->servo->law : nullptr;
+}
+
 std::shared_ptr<InputLaw> Scenario::make_input_law() const
 {
-  return impl_->input_signals
-           ? std::make_shared<FormulaInputLaw>(impl_->input_signals, impl_->wrenches)
-           : nullptr;
+  std::shared_ptr<InputLaw> formulas;
+  if (impl_->input_signals)
+  {
+    formulas = std::make_shared<FormulaInputLaw>(impl_->input_signals, impl_->wrenches);
+  }
+  if (!impl_->servo)
+  {
+    return formulas;
+  }
+  ServoDrive drive = impl_->servo->drive;
+  drive.outside = std::move(formulas);
+  auto law = std::make_shared<ServoInputLaw>(impl_->servo->law, std::move(drive));
+  switch_constraints(law->servo().dynamics());
+  law->start(impl_->initial);
+  return law;
 }
 
 std::unique_ptr<Simulation> Scenario::make_simulation() const

@@ -4,12 +4,15 @@
 #include <set>
 #include <utility>
 
+#include "constrained_dynamics/constraints/centre_of_mass.hpp"
 #include "constrained_dynamics/constraints/compliant_row.hpp"
 #include "constrained_dynamics/constraints/contact_tangents.hpp"
 #include "constrained_dynamics/constraints/distance.hpp"
+#include "constrained_dynamics/constraints/energy.hpp"
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
+#include "constrained_dynamics/constraints/joint_position.hpp"
 #include "constrained_dynamics/constraints/knife_edge.hpp"
 #include "constrained_dynamics/constraints/point_on_line.hpp"
 #include "constrained_dynamics/constraints/point_on_plane.hpp"
@@ -102,6 +105,62 @@ ConstraintPointer make_joint_coupling(const Item & item)
   }
   return std::make_shared<const JointCoupling>(
     item.name, item.system, terms, item.reader.number_or("offset", 0.0));
+}
+
+/// `joint: name` with `value`, or `joints`: a list of names or a map name: value.
+ConstraintPointer make_joint(const Item & item)
+{
+  std::vector<CoordinateValue> coordinates;
+  const auto add = [&](const ScenarioReader & place, const std::string & coordinate, double value)
+  {
+    item.check_coordinate(place, coordinate);
+    coordinates.push_back({coordinate, value});
+  };
+  if (item.reader.has("joint") == item.reader.has("joints"))
+  {
+    item.reader.fail_here("allowed: either 'joint' or 'joints'");
+  }
+  if (const auto joint = item.reader.find("joint"))
+  {
+    add(*joint, joint->name(), item.reader.number_or("value", 0.0));
+    return std::make_shared<const JointPosition>(item.name, item.system, coordinates);
+  }
+  if (item.reader.has("value"))
+  {
+    item.reader.at("value").fail_here("belongs to 'joint'; write joints: {name: value, …}");
+  }
+  const ScenarioReader joints = item.reader.at("joints");
+  if (joints.node().is_map())
+  {
+    for (const auto & [coordinate, value] : joints.entries())
+    {
+      add(value, coordinate, value.number());
+    }
+  }
+  else
+  {
+    for (const ScenarioReader & one : joints.items())
+    {
+      add(one, one.name(), 0.0);
+    }
+  }
+  return std::make_shared<const JointPosition>(item.name, item.system, coordinates);
+}
+
+ConstraintPointer make_centre_of_mass(const Item & item)
+{
+  const auto rows = item.reader.find("rows");
+  return std::make_shared<const CentreOfMass>(
+    item.name, item.system, rows ? rows->names() : CentreOfMass::all_rows(),
+    item.reader.vector_or("position", Eigen::Vector3d::Zero()));
+}
+
+ConstraintPointer make_energy(const Item & item)
+{
+  const bool kinetic = item.reader.at("type").name() == to_string(EnergyKind::kKinetic);
+  return make_energy_constraint(
+    item.name, item.system, kinetic ? EnergyKind::kKinetic : EnergyKind::kTotal,
+    item.reader.number_or("value", 0.0));
 }
 
 ConstraintPointer make_prescribed_motion(const Item & item)
@@ -241,6 +300,10 @@ const std::vector<Recipe> & recipes()
     {"point_on_line", {"frame_a", "frame_b", "direction"}, make_point_on_line},
     {"distance", {"frame_a", "frame_b", "length"}, make_distance},
     {"joint_coupling", {"terms", "offset"}, make_joint_coupling},
+    {"joint", {"joint", "joints", "value"}, make_joint},
+    {"centre_of_mass", {"rows", "position"}, make_centre_of_mass},
+    {"energy", {"value"}, make_energy},
+    {"kinetic_energy", {"value"}, make_energy},
     {"prescribed_motion", {"coordinate", "frame_a", "frame_b", "motion"}, make_prescribed_motion},
     {"knife_edge", {"frame_a", "frame_b", "axis"}, make_knife_edge},
     {"rolling",
@@ -255,25 +318,23 @@ const std::vector<Recipe> & recipes()
   return table;
 }
 
-ConstraintPointer build_one(const ScenarioReader & reader, const System & system)
+ConstraintPointer build_one(
+  const ScenarioReader & reader, const System & system, const std::vector<std::string> & more_keys)
 {
   if (!reader.node().is_map())
   {
     reader.fail("allowed: a map with the keys name, type, …");
   }
   const ScenarioReader type = reader.at("type");
-  std::vector<std::string> types;
-  for (const Recipe & recipe : recipes())
-  {
-    types.push_back(recipe.type);
-  }
+  const std::vector<std::string> types = constraint_types();
   const auto found = std::find(types.begin(), types.end(), type.name());
   if (found == types.end())
   {
     type.fail("unknown type" + suggest(type.name(), types));
   }
   const Recipe & recipe = recipes()[static_cast<std::size_t>(found - types.begin())];
-  std::vector<std::string> keys = {"name", "type", "active", "unilateral", "friction", "law"};
+  std::vector<std::string> keys = {"name", "type"};
+  keys.insert(keys.end(), more_keys.begin(), more_keys.end());
   keys.insert(keys.end(), recipe.keys.begin(), recipe.keys.end());
   reader.allow_keys(keys);
   return recipe.make({reader, system, reader.at("name").name()});
@@ -300,7 +361,7 @@ public:
     ConstraintPointer constraint;
     try
     {
-      constraint = build_one(item, system_);
+      constraint = build_one(item, system_, {"active", "unilateral", "friction", "law"});
       const bool is_contact = item.at("type").name() == "contact";
       if (is_contact && item.has("unilateral"))
       {
@@ -442,6 +503,22 @@ private:
 };
 
 }  // namespace
+
+std::vector<std::string> constraint_types()
+{
+  std::vector<std::string> types;
+  for (const Recipe & recipe : recipes())
+  {
+    types.push_back(recipe.type);
+  }
+  return types;
+}
+
+ConstraintPointer build_constraint(
+  const ScenarioReader & reader, const System & system, const std::vector<std::string> & more_keys)
+{
+  return build_one(reader, system, more_keys);
+}
 
 std::vector<ConstraintPointer> build_constraints(
   const ScenarioReader & reader, const System & system, std::vector<bool> & active,

@@ -43,6 +43,13 @@ struct ScenarioContacts
   std::vector<DryFriction> frictions;
 };
 
+/// Types that `build_constraint` knows.
+std::vector<std::string> constraint_types();
+
+/// Builds one constraint with the keys of its type, name and type; `more_keys` are let pass.
+std::shared_ptr<const Constraint> build_constraint(
+  const ScenarioReader & reader, const System & system, const std::vector<std::string> & more_keys);
+
 /// Builds the section `constraints`; `active` gets one flag each, false for those that come and go.
 std::vector<std::shared_ptr<const Constraint>> build_constraints(
   const ScenarioReader & reader, const System & system, std::vector<bool> & active,

@@ -479,7 +479,7 @@ const std::vector<std::string> & scenario_keys()
   static const std::vector<std::string> keys = {
     "name",        "description", "parameters",  "definitions",   "system",
     "constraints", "inputs",      "formulation", "stabilisation", "initial",
-    "run",         "options",     "observe",     "servo",         "events"};
+    "run",         "options",     "observe",     "servo",         "servo_law",    "events"};
   return keys;
 }
 

@@ -71,6 +71,12 @@ struct EvaluationFailed
 
 InputLaw::~InputLaw() = default;
 
+void InputLaw::start(const State & /*state*/) {}
+
+void InputLaw::begin_step(double /*time*/) noexcept CD_NONBLOCKING {}
+
+void InputLaw::observe(const Workspace & /*workspace*/) noexcept CD_NONBLOCKING {}
+
 const char * to_string(Integrator integrator) noexcept
 {
   switch (integrator)
@@ -133,6 +139,11 @@ RankReport Simulation::start(const State & state)
   }
   contacts_->reset(workspace_);
   const RankReport report = dynamics_->analyse(state, workspace_);
+  if (input_law_)
+  {
+    input_law_->observe(workspace_);
+    input_law_->start(state);
+  }
   state_ = state;
   counts_ = RunResult{};
   start_time_ = state.time;
@@ -159,9 +170,12 @@ Status Simulation::update(double time, const ConstVectorRef & q, const ConstVect
   // Contacts look at the rows of what is open, too.
   const Status status = contacts_->is_empty() ? dynamics_->update_kinematics(time, q, u, workspace_)
                                               : dynamics_->update_rows(time, q, u, workspace_);
-  return status == Status::kOk && input_law_
-           ? input_law_->evaluate(dynamics_->system(), workspace_.system_data(), input_values_)
-           : status;
+  if (status != Status::kOk || !input_law_)
+  {
+    return status;
+  }
+  input_law_->observe(workspace_);
+  return input_law_->evaluate(dynamics_->system(), workspace_.system_data(), input_values_);
 }
 
 Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
@@ -255,6 +269,10 @@ Status Simulation::fixed_step(double time, double next_time) noexcept CD_NONBLOC
     options_.integrator == Integrator::kKuttaMerson ? kKuttaMersonScheme : kRk4Scheme;
   const double h = next_time - time;
   Status worst = Status::kOk;
+  if (input_law_)
+  {
+    input_law_->begin_step(time);
+  }
   x_.head(state_.q.size()) = state_.q;
   x_.tail(state_.u.size()) = state_.u;
   for (int i = 0; i < scheme.stages; ++i)

@@ -13,6 +13,8 @@ const char * to_string(Status status) noexcept CD_NONBLOCKING
       return "singular";
     case Status::kInconsistent:
       return "inconsistent";
+    case Status::kLimited:
+      return "limited";
     case Status::kNonFiniteInput:
       return "non_finite_input";
     case Status::kNonFiniteResult:
@@ -29,6 +31,8 @@ const char * to_string(Status status) noexcept CD_NONBLOCKING
       return "user_function_failed";
     case Status::kNoUniqueSolution:
       return "no_unique_solution";
+    case Status::kInfeasible:
+      return "infeasible";
   }
   return "unknown";
 }

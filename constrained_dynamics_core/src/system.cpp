@@ -1,5 +1,6 @@
 #include "constrained_dynamics/system.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -96,6 +97,26 @@ void System::set_names(
   speed_names_ = std::move(speeds);
   input_names_ = std::move(inputs);
   frame_names_ = std::move(frames);
+}
+
+void System::set_driven_speeds(std::vector<int> speeds)
+{
+  std::sort(speeds.begin(), speeds.end());
+  for (std::size_t i = 0; i < speeds.size(); ++i)
+  {
+    if (speeds[i] < 0 || speeds[i] >= speed_count() || (i > 0 && speeds[i] == speeds[i - 1]))
+    {
+      throw std::invalid_argument(
+        "driven speed " + std::to_string(speeds[i]) + "; allowed: 0 to " +
+        std::to_string(speed_count() - 1) + ", each once");
+    }
+  }
+  if (static_cast<int>(speeds.size()) == speed_count())
+  {
+    throw std::invalid_argument(
+      "all " + std::to_string(speed_count()) + " speeds are driven; allowed: at least 1 is not");
+  }
+  driven_speeds_ = std::move(speeds);
 }
 
 std::unique_ptr<SystemData> System::do_make_data() const

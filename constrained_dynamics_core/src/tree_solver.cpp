@@ -278,6 +278,12 @@ TreeSolver::TreeSolver(const ConstraintSet & constraints, const KinematicTree & 
   }
   order_rows(top, paths);
   find_places(top, paths);
+  for (int i = 0; i < static_cast<int>(tree_.bodies.size()); ++i)
+  {
+    const TreeBody & body = tree_.bodies[idx(i)];
+    const bool is_top = std::find(top.begin(), top.end(), i) != top.end();
+    is_hinge_.push_back(body.parent < 0 && body.nu == 1 && !is_top);
+  }
 }
 
 void TreeSolver::order_rows(
@@ -447,16 +453,20 @@ std::unique_ptr<TreeSolverData> TreeSolver::make_data() const
 
 // ---- one cycle ---------------------------------------------------------------------------------
 
-Status TreeSolver::evaluate(
+CD_CLONES Status TreeSolver::evaluate(
   const SystemData & system_data, ConstraintScratch & scratch, Rows & rows,
   TreeSolverData & data) const noexcept CD_NONBLOCKING
 {
+  const TreeData & tree_data = static_cast<const TreeData &>(system_data);
   for (std::size_t i = 0; i < frame_terms_.size(); ++i)
   {
+    const FrameConstraint & frames = *frame_terms_[i].frames;
+    tree_.frame_kinematics(tree_data, frames.frame_a(), data.work.a, !frames.is_point_only());
+    tree_.frame_kinematics(tree_data, frames.frame_b(), data.work.b);
     const Eigen::Index first = set_.row_offset(frame_terms_[i].constraint);
-    const Status status = frame_terms_[i].frames->evaluate_forces(
-      system_data, scratch, rows.position.data() + first, rows.velocity.data() + first,
-      rows.bias.data() + first, data.forces[i]);
+    const Status status = frames.evaluate_forces(
+      system_data.terms.time, scratch, data.work, rows.position.data() + first,
+      rows.velocity.data() + first, rows.bias.data() + first, data.forces[i]);
     if (status != Status::kOk)
     {
       return status;
@@ -478,6 +488,17 @@ Status TreeSolver::evaluate(
   return Status::kOk;
 }
 
+TreeSolver::Screw TreeSolver::screw(
+  std::size_t body, const TreeData & tree_data, const Eigen::Vector3d & r) const noexcept
+{
+  const Eigen::Vector3d z = tree_data.motions[body].rotation.col(2);
+  if (tree_.bodies[body].kind == JointKind::kRevolute)
+  {
+    return {z.cross(r), z};
+  }
+  return {z, Eigen::Vector3d::Zero()};
+}
+
 void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const noexcept
 {
   const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
@@ -491,8 +512,18 @@ void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const
     const TreeBody & body = tree_.bodies[i];
     const BodyMotion & m = tree_data.motions[i];
     TreeSolverData::Body & b = data.bodies[i];
-    b.J = turned(m.rotation, body.inertia);
     const Eigen::Vector3d c = m.rotation.lazyProduct(body.moment);
+    if (is_hinge_[i])
+    {
+      const bool turns = body.kind == JointKind::kRevolute;
+      const Eigen::Vector3d z = m.rotation.col(2);
+      b.D = (turns ? body.inertia(2, 2) : body.mass) + tree_.armature(body.u);
+      b.scale = turns ? body.inertia.trace() : 3.0 * body.mass;
+      b.joint_force = data.joint_force(body.u) +
+                      (turns ? z.dot(c.cross(tree_.gravity)) : body.mass * z.dot(tree_.gravity));
+      continue;
+    }
+    b.J = turned(m.rotation, body.inertia);
     b.M = {body.mass, body.mass, body.mass, 0.0, 0.0, 0.0};
     b.H << 0.0, c(2), -c(1), -c(2), 0.0, c(0), c(1), -c(0), 0.0;
     const Eigen::Vector3d & w = m.angular_velocity;
@@ -510,9 +541,14 @@ void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const
       Wrench world;
       tree_.world_wrench(tree_data, wrench, world);
       TreeSolverData::Body & b = data.bodies[idx(body)];
+      const Eigen::Vector3d r = world.point - tree_data.motions[idx(body)].position;
+      if (is_hinge_[idx(body)])
+      {
+        b.joint_force += screw(idx(body), tree_data, r).power(world.force, world.torque);
+        continue;
+      }
       b.f -= world.force;
-      b.n -=
-        world.torque + (world.point - tree_data.motions[idx(body)].position).cross(world.force);
+      b.n -= world.torque + r.cross(world.force);
     }
   }
 }
@@ -594,6 +630,7 @@ void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) c
 {
   const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
   data.carry.setZero();
+  data.effect.col(0).setZero();
   data.dropped_count = 0;
   for (std::size_t k = 0; k < row_at_.size(); ++k)
   {
@@ -626,6 +663,15 @@ void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) c
         return;
       }
       const Eigen::Vector3d r = forces.point - tree_data.motions[idx(body)].position;
+      if (is_hinge_[idx(body)])
+      {
+        const Screw S = screw(idx(body), tree_data, r);
+        for (std::size_t k = 0; k < places.size(); ++k)
+        {
+          data.effect(places[k], 0) += sign * S.power(forces.force[k], forces.torque[k]);
+        }
+        return;
+      }
       for (std::size_t k = 0; k < places.size(); ++k)
       {
         auto K = data.carry.row(places[k]);
@@ -680,6 +726,42 @@ void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) con
   }
 }
 
+bool TreeSolver::reduce_hinge(
+  std::size_t i, const TreeProblem & problem, TreeSolverData & data) const noexcept
+{
+  const TreeBody & body = tree_.bodies[i];
+  TreeSolverData::Body & b = data.bodies[i];
+  if (!(b.D > kSmallestInertia * b.scale))
+  {
+    return false;
+  }
+  const double inverse = 1.0 / b.D;
+  const double free = b.joint_force * inverse;
+  b.inverse_D = inverse;
+  for (int run = run_begin_[i]; run < run_begin_[i + 1]; ++run)
+  {
+    const Run & rows = runs_[idx(run)];
+    if (data.part[idx(rows.constraint)] != rows.constraint)
+    {
+      continue;
+    }
+    double * effect = &data.effect(rows.place, 0);
+    double * share = &data.share(rows.place, 0);
+    double * left = data.left.data() + rows.position;
+    for (int k = 0; k < rows.count; ++k)
+    {
+      if (rows.dense_row >= 0)
+      {
+        effect[k] += problem.rows.jacobian(rows.dense_row + k, body.u);
+      }
+      share[k] = effect[k] * inverse;
+      left[k] -= effect[k] * free;
+    }
+  }
+  couple(i, 1, data);
+  return true;
+}
+
 bool TreeSolver::reduce_simple(
   std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
   TreeSolverData & data) const noexcept
@@ -718,6 +800,14 @@ bool TreeSolver::reduce_simple(
   b.joint_force = u;
 
   const Eigen::Vector3d & r = tree_data.motions[i].arm;
+  const bool on_hinge = body.parent >= 0 && is_hinge_[idx(body.parent)];
+  Screw S;  // of that hinge
+  double U_S = 0.0;
+  if (on_hinge)
+  {
+    S = screw(idx(body.parent), tree_data, r);
+    U_S = S.power(b.U_f, b.U_n);
+  }
   const Eigen::Index stride = data.carry.rows();
   for (int run = run_begin_[i]; run < run_begin_[i + 1]; ++run)
   {
@@ -763,6 +853,17 @@ bool TreeSolver::reduce_simple(
     {
       continue;
     }
+    if (on_hinge)
+    {
+      double * felt = &data.effect(rows.target, 0);
+      for (int k = 0; k < rows.count; ++k)
+      {
+        const Eigen::Vector3d K_f(K[k], K[k + stride], K[k + 2 * stride]);
+        const Eigen::Vector3d K_n(K[k + 3 * stride], K[k + 4 * stride], K[k + 5 * stride]);
+        felt[k] += S.power(K_f, K_n) - U_S * share[k];
+      }
+      continue;
+    }
     // Places of a row here and at the parent are different memory.
     CD_INDEPENDENT
     for (int k = 0; k < rows.count; ++k)
@@ -771,7 +872,16 @@ bool TreeSolver::reduce_simple(
     }
   }
   couple(i, 1, data);
-  if (body.parent >= 0)
+  if (on_hinge)
+  {
+    TreeSolverData::Body & hinge = data.bodies[idx(body.parent)];
+    const Eigen::Vector3d & v = S.linear;
+    const Eigen::Vector3d & w = S.angular;
+    hinge.D += v.dot(b.M * v + 2.0 * b.H.lazyProduct(w)) + w.dot(b.J * w) - U_S * U_S * inverse;
+    hinge.scale += v.squaredNorm() * b.M.trace() + w.squaredNorm() * b.J.trace();
+    hinge.joint_force -= S.power(b.f, b.n) + U_S * free;
+  }
+  else if (body.parent >= 0)
   {
     const Eigen::Vector3d V_f = inverse * b.U_f;
     const Eigen::Vector3d V_n = inverse * b.U_n;
@@ -829,6 +939,13 @@ bool TreeSolver::reduce_joint(
   solve_small(joint.D, nu, joint.free);
 
   const Eigen::Vector3d & r = tree_data.motions[i].arm;
+  const bool on_hinge = body.parent >= 0 && is_hinge_[idx(body.parent)];
+  Eigen::Matrix<double, 6, 1> S;  // of that hinge
+  if (on_hinge)
+  {
+    const Screw at_origin = screw(idx(body.parent), tree_data, r);
+    S << at_origin.linear, at_origin.angular;
+  }
   for (int run = run_begin_[i]; run < run_begin_[i + 1]; ++run)
   {
     const Run & rows = runs_[idx(run)];
@@ -857,7 +974,11 @@ bool TreeSolver::reduce_joint(
         data.left(rows.position + row) -= share(k) * wanted(k);
         up -= share(k) * joint.U.col(k);
       }
-      if (rows.target >= 0)
+      if (on_hinge)
+      {
+        data.effect(rows.target + row, 0) += S.dot(up);
+      }
+      else if (rows.target >= 0)
       {
         const Eigen::Vector3d f = up.head<3>();
         up.tail<3>() += r.cross(f);
@@ -882,6 +1003,15 @@ bool TreeSolver::reduce_joint(
       }
       Y.col(k) *= joint.D(k, k);
       inertia.noalias() -= Y.col(k).lazyProduct(Y.col(k).transpose());
+    }
+    if (on_hinge)
+    {
+      TreeSolverData::Body & hinge = data.bodies[idx(body.parent)];
+      hinge.D += S.dot(inertia.lazyProduct(S));
+      hinge.scale +=
+        S.head<3>().squaredNorm() * b.M.trace() + S.tail<3>().squaredNorm() * b.J.trace();
+      hinge.joint_force -= S.dot(force);
+      return true;
     }
     hand_over(
       symmetric(inertia.topLeftCorner<3, 3>()), inertia.topRightCorner<3, 3>(),
@@ -1011,7 +1141,11 @@ void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const n
     const int last = run_begin_[i + 1];
     if (body.nu == 1)
     {
-      double force = b.joint_force - b.U_f.dot(b.linear) - b.U_n.dot(b.angular);
+      double force = b.joint_force;
+      if (!is_hinge_[i])
+      {
+        force -= b.U_f.dot(b.linear) + b.U_n.dot(b.angular);
+      }
       for (int run = first; run < last; ++run)
       {
         const Run & rows = runs_[idx(run)];
@@ -1302,8 +1436,9 @@ bool TreeSolver::reduce(
     {
       return false;
     }
-    const bool regular = tree_.bodies[i].nu == 1 ? reduce_simple(i, tree_data, problem, data)
-                                                 : reduce_joint(i, tree_data, problem, data);
+    const bool regular = is_hinge_[i]              ? reduce_hinge(i, problem, data)
+                         : tree_.bodies[i].nu == 1 ? reduce_simple(i, tree_data, problem, data)
+                                                   : reduce_joint(i, tree_data, problem, data);
     if (!regular)
     {
       return false;

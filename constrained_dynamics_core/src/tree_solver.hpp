@@ -79,6 +79,8 @@ struct TreeSolverData
     Eigen::Vector3d U_f, U_n;
     double inverse_D = 0.0;
     double joint_force = 0.0;
+    double D = 0.0;      // of a hinge: its inertia
+    double scale = 0.0;  // and the size that its rounding is relative to
     Eigen::Vector3d linear, angular;
     // What the joints up to here add to these at most: the size that rounding is relative to.
     double linear_reach = 0.0;
@@ -94,6 +96,7 @@ struct TreeSolverData
 
   std::vector<Body> bodies;
   std::vector<Joint> joints;  // of several degrees of freedom
+  FrameWork work;
   std::vector<FrameRowForces> forces;
   std::vector<int> part;  // of each constraint: itself, the one it copies, or −1: switched off
   bool has_copies = false;
@@ -133,6 +136,10 @@ struct TreeSolverData
 /// on it any more, and it is eliminated there:
 ///     (E22) K_k δ + Σ_j L_kj λ_j = b_k − d_k   ⇒   I ← I + K L⁻¹ Kᵀ,  p ← p − K L⁻¹ (b − d),
 /// by a sparse LDLᵀ whose pattern is found once. From the root to the tips u̇ and λ follow.
+///
+/// A hinge is a simple joint between the world and a body on which no row is eliminated. Its body
+/// moves in one way alone, δ = S u̇, so that of I, p and K only D, Sᵀ p and s are ever formed there;
+/// what hangs on it hands these over as seen along S.
 ///
 /// Rows that are redundant have pivot 0 and are left out; forces are then split by the least
 /// weighted norm. A constraint that is given again is found before and costs next to nothing. The
@@ -184,6 +191,15 @@ private:
     int position;
     int place;
   };
+  struct Screw
+  {
+    Eigen::Vector3d linear, angular;
+
+    double power(const Eigen::Vector3d & force, const Eigen::Vector3d & torque) const noexcept
+    {
+      return linear.dot(force) + angular.dot(torque);
+    }
+  };
   struct FrameTerms
   {
     int constraint;
@@ -198,12 +214,17 @@ private:
   void order_rows(const std::vector<int> & top, const std::vector<std::vector<int>> & paths);
   void find_places(const std::vector<int> & top, const std::vector<std::vector<int>> & paths);
 
+  /// Motion that unit speed of a simple joint gives to the point at `r` from its body's origin.
+  Screw screw(
+    std::size_t body, const TreeData & tree_data, const Eigen::Vector3d & r) const noexcept;
   void begin(const TreeProblem & problem, TreeSolverData & data) const noexcept;
   void find_copies(const TreeProblem & problem, TreeSolverData & data) const noexcept;
   void share_among_copies(
     const TreeProblem & problem, Solution & solution, TreeSolverData & data) const noexcept;
   void load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept;
   void couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept;
+  bool reduce_hinge(
+    std::size_t i, const TreeProblem & problem, TreeSolverData & data) const noexcept;
   bool reduce_simple(
     std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
     TreeSolverData & data) const noexcept;
@@ -230,6 +251,7 @@ private:
   std::vector<int> constraint_at_;  // constraint at a position
   std::vector<int> joint_of_body_;  // place in TreeSolverData::joints, −1: simple
   int joint_count_ = 0;
+  std::vector<char> is_hinge_;  // of each body
   std::vector<Run> runs_;
   std::vector<int> run_begin_;          // of each body; its end is the next one's begin
   std::vector<int> elimination_begin_;  // positions eliminated on a body; [0] is the world's

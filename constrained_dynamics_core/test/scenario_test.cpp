@@ -742,7 +742,7 @@ std::vector<BadFile> bad_files()
     {c + "{name: f, type: formula, level: velocity, rows: [dx]}\n" +
        "formulation: {kind: coordinate_partition_selected, independent: [dx]}\n",
      {"formulation.independent", "speeds that determine all others"}},
-    {p + "servo: []\n", {"servo", "not available yet"}},
+    {p + "servo: []\n", {"servo", "at least one"}},
     {p + "options: {partition_limit: 0.5}\n", {"options.partition_limit: 0.5", "above 1"}},
     {p + "options: {singular_tolerance: 2}\n", {"options.singular_tolerance: 2"}},
     {p + "stabilisation: {kind: magic}\n",

@@ -16,6 +16,8 @@
 namespace constrained_dynamics
 {
 
+struct AnalyticDescription;
+
 /// A textbook system: no bodies and no frames, but generalized speeds of one's own choice.
 /// Built by make_analytic_system from C++ functions or from formulas; both give the same object:
 ///     (E1) q̇ = C(q,t) u + D(q,t),     (E2) Q u̇ = P + G τ + F^c.
@@ -32,11 +34,18 @@ public:
   [[nodiscard]] Status speeds_from_rates(
     double time, const ConstVectorRef & q, const ConstVectorRef & qdot, VectorRef u) const;
 
+  /// The formulas that the system was built from; null where it was built from C++ functions.
+  const AnalyticDescription * description() const { return description_.get(); }
+
 protected:
   AnalyticSystem();
+  explicit AnalyticSystem(const AnalyticDescription & description);
   virtual Status do_speeds_from_rates(
     double time, const ConstVectorRef & q, const ConstVectorRef & qdot,
     Eigen::VectorXd & u) const = 0;
+
+private:
+  std::unique_ptr<const AnalyticDescription> description_;
 };
 
 /// A system given by C++ functions. Every function fills all of its last argument, which has the

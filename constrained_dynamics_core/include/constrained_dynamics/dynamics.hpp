@@ -8,6 +8,7 @@
 
 #include "constrained_dynamics/constraint.hpp"
 #include "constrained_dynamics/formulation.hpp"
+#include "constrained_dynamics/reduction.hpp"
 #include "constrained_dynamics/stabilisation.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/system.hpp"
@@ -36,13 +37,21 @@ struct DynamicsOptions
 
 /// The rows of all constraints at the last evaluated state, in the order of the set. Rows of
 /// inactive constraints are evaluated too.
+///
+/// Driven speeds (System::driven_speeds) are known to the constraints: A has zeros in their columns
+/// and b contains −A_d u̇_d, with the u̇_d of the last solve, 0 before one.
 struct Rows
 {
   Eigen::VectorXd position;  ///< φ
   Eigen::VectorXd velocity;  ///< φ̇, ψ
   Eigen::MatrixXd jacobian;  ///< A; of the last update_rows, a solve along the tree needs none
   Eigen::VectorXd bias;      ///< b without stabilisation
+  Eigen::MatrixXd driven_jacobian;  ///< A_d: the columns of driven speeds, in their order
 };
+
+/// ∂φ̇/∂u, ∂ψ/∂u: A with the columns of driven speeds in place. Real-time safe: no.
+CONSTRAINED_DYNAMICS_EXPORT Eigen::MatrixXd complete_jacobian(
+  const System & system, const Rows & rows);
 
 /// Accelerations and forces of the last successful solve, in the order of the set. Rows of inactive
 /// constraints have multiplier 0.
@@ -137,7 +146,9 @@ private:
   Eigen::VectorXd row_scale_;        // of all rows
   Eigen::VectorXd stabilised_bias_;  // of all rows
   Eigen::VectorXd gain_work_;
-  Eigen::VectorXd force_;  // P + G τ, later 0 for projections
+  Eigen::VectorXd force_;                // P + G τ, later 0 for projections
+  Eigen::VectorXd resting_bias_;         // b with u̇ = 0 of driven speeds
+  Eigen::VectorXd driven_acceleration_;  // u̇ of driven speeds
   RowSolution row_solution_;
 
   // Projection.
@@ -228,6 +239,21 @@ public:
     double time, const ConstVectorRef & q, const ConstVectorRef & u, const ConstVectorRef & inputs,
     Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Terms, factorisation of the rows and response to the inputs (E24) at the state of the last
+  /// update_rows, whatever the formulation is. Statuses: kOk, kSingular; kSingularInertia,
+  /// kNonFiniteInput, kNonFiniteResult and those of System::update_dynamics without output.
+  /// Real-time safe: yes.
+  [[nodiscard]] Status reduce(Workspace & workspace, Reduction & reduction) const noexcept
+    CD_NONBLOCKING;
+  /// The multipliers' part of (E24), after `reduce`. Real-time safe: yes.
+  void reduce_forces(Workspace & workspace, Reduction & reduction) const noexcept CD_NONBLOCKING;
+  /// Accelerations, multipliers, forces and wrenches for inputs τ, from the last `reduce`, which is
+  /// not done again; into workspace.solution(), untouched without output. Statuses as solve_rows.
+  /// Real-time safe: yes.
+  [[nodiscard]] Status solve_reduced(
+    const ConstVectorRef & inputs, Reduction & reduction,
+    Workspace & workspace) const noexcept CD_NONBLOCKING;
+
   /// Row directions below this fraction are left alone by projections: close to a singular position
   /// the correction would be rounding divided by the distance. They are met again a little later.
   static constexpr double kProjectionSingularTolerance = 1e-5;
@@ -260,9 +286,13 @@ private:
     Workspace & workspace) const noexcept CD_NONBLOCKING;
   bool solve_tree(const ConstVectorRef & inputs, Workspace & workspace, Status & status)
     const noexcept CD_NONBLOCKING;
+  RowProblem row_problem(int nominal_rank, const Workspace & workspace) const noexcept
+    CD_NONBLOCKING;
   TreeProblem tree_problem(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
     CD_NONBLOCKING;
   void measure_tree(Workspace & workspace) const;
+  void drive(Workspace & workspace) const noexcept CD_NONBLOCKING;
+  void respond_driven(Workspace & workspace, Reduction & reduction) const noexcept CD_NONBLOCKING;
   void stabilise(Workspace & workspace) const noexcept CD_NONBLOCKING;
   void add_given(VectorRef force, const Workspace & workspace) const noexcept CD_NONBLOCKING;
   void scatter(Workspace & workspace) const noexcept CD_NONBLOCKING;

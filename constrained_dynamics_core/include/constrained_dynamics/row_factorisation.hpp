@@ -83,6 +83,13 @@ public:
     const ConstVectorRef & force, const ConstVectorRef & weight,
     VectorRef multipliers) noexcept CD_NONBLOCKING;
 
+  /// Multipliers without any force: column i < row_count() − rank() of Z, Aᵀ Z = 0; `out` has m
+  /// elements.
+  void multiplier_null_vector(int i, VectorRef out) const noexcept CD_NONBLOCKING
+  {
+    out = scale_.head(row_count_).cwiseProduct(null_space_.col(i).head(row_count_));
+  }
+
   /// How much of row i lies in the left null space of A: 0 for a row that nothing else can replace,
   /// up to 1 for a redundant one.
   double redundancy(int row) const { return redundancy_(row); }

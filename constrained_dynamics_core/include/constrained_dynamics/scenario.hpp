@@ -10,6 +10,7 @@
 #include "constrained_dynamics/constraint.hpp"
 #include "constrained_dynamics/dynamics.hpp"
 #include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/servo_law.hpp"
 #include "constrained_dynamics/simulation.hpp"
 #include "constrained_dynamics/status.hpp"
 
@@ -86,7 +87,11 @@ public:
   /// The constraints that are active at the start, as a set of their own.
   ConstraintSet active_constraints() const;
 
-  /// The law of `inputs` and `external`, with scratch of its own; null where the file has neither.
+  /// The law of `servo` and `servo_law`; null where the file has none.
+  std::shared_ptr<const ServoLaw> servo_law() const;
+
+  /// The law of `inputs` and `external`, or of `servo` (a ServoInputLaw, started at the initial
+  /// state), with scratch of its own; null where the file has none of them.
   /// Real-time safe: no (its evaluations are).
   std::shared_ptr<InputLaw> make_input_law() const;
 

@@ -22,6 +22,17 @@ class CONSTRAINED_DYNAMICS_EXPORT InputLaw
 public:
   virtual ~InputLaw();
 
+  /// A simulation starts, or starts again, at a state. Real-time safe: no.
+  /// @throw std::invalid_argument where the law cannot start there.
+  virtual void start(const State & state);
+
+  /// A fixed step begins: laws that hold their inputs over a period may take a sample. Real-time
+  /// safe: yes.
+  virtual void begin_step(double time) noexcept CD_NONBLOCKING;
+
+  /// Before each `evaluate`, with the constraints that are active now. Real-time safe: yes.
+  virtual void observe(const Workspace & workspace) noexcept CD_NONBLOCKING;
+
   /// Fills τ at the state of the last System::update_kinematics on `data`; may also set what acts
   /// on the system from outside, such as external wrenches. Real-time safe: yes.
   [[nodiscard]] virtual Status evaluate(
@@ -131,6 +142,8 @@ public:
   Workspace & workspace() { return workspace_; }
   /// Status of the last `evaluate`, in an observer that of the solution it sees.
   Status last_status() const { return last_status_; }
+  /// The law of the inputs; null: τ = 0.
+  const InputLaw * input_law() const { return input_law_.get(); }
   /// τ of the last evaluation.
   const Eigen::VectorXd & inputs() const { return input_values_; }
   /// Kinetic and potential energy of the last evaluation [J].

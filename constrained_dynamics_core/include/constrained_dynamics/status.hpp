@@ -18,8 +18,8 @@
 namespace constrained_dynamics
 {
 
-/// What happened in a real-time function. Everything but kOk, kSingular and kInconsistent leaves
-/// the outputs untouched.
+/// What happened in a real-time function. Everything but kOk, kSingular, kInconsistent and kLimited
+/// leaves the outputs untouched.
 enum class Status : std::uint8_t
 {
   /// The asked-for thing happened.
@@ -29,6 +29,8 @@ enum class Status : std::uint8_t
   kSingular,
   /// The rows contradict each other: outputs are written for the nearest rows that do not.
   kInconsistent,
+  /// Limits of the controls bind: outputs are written for the closest motion within them.
+  kLimited,
   /// An input is NaN or infinite.
   kNonFiniteInput,
   /// A result would be NaN or infinite; the formulas or the sizes of the numbers are to blame.
@@ -45,6 +47,8 @@ enum class Status : std::uint8_t
   kUserFunctionFailed,
   /// Dry friction leaves no or more than one motion (Painlevé's paradox).
   kNoUniqueSolution,
+  /// No values meet all limits and rows at once.
+  kInfeasible,
 };
 
 /// Stable name of a status, as printed by `cdyn` ("ok", "singular", …). Real-time safe: yes.
@@ -53,7 +57,8 @@ CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Status status) noexcept CD_NO
 /// Whether a function that returned `status` wrote its outputs. Real-time safe: yes.
 constexpr bool has_output(Status status) noexcept
 {
-  return status == Status::kOk || status == Status::kSingular || status == Status::kInconsistent;
+  return status == Status::kOk || status == Status::kSingular ||
+         status == Status::kInconsistent || status == Status::kLimited;
 }
 
 /// The worse of two statuses, where having no output is worse than having one.

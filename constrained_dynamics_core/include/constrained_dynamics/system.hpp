@@ -127,6 +127,11 @@ public:
   /// Empty for systems without bodies.
   const std::vector<std::string> & frame_names() const { return frame_names_; }
 
+  /// Speeds whose accelerations are what inputs and P say, whatever constraints do: controls that
+  /// are states, motions that a drive imposes. Constraint forces do not act on them (virtual
+  /// displacements keep them), Q is diagonal and positive there. Ascending; none for most systems.
+  const std::vector<int> & driven_speeds() const { return driven_speeds_; }
+
   /// Index of a coordinate, speed, input or frame by name.
   /// @throw std::invalid_argument naming the unknown name and those that exist.
   int coordinate_index(const std::string & name) const;
@@ -245,6 +250,10 @@ protected:
     std::vector<std::string> coordinates, std::vector<std::string> speeds,
     std::vector<std::string> inputs, std::vector<std::string> frames = {});
 
+  /// To be called by the constructor, after set_names. @throw std::invalid_argument for indices out
+  /// of range, twice the same or all of the speeds.
+  void set_driven_speeds(std::vector<int> speeds);
+
   virtual std::unique_ptr<SystemData> do_make_data() const;
   /// terms.time, .coordinates and .speeds are already set and finite. What is filled must be
   /// finite, else kNonFiniteResult.
@@ -280,6 +289,7 @@ private:
   std::vector<std::string> speed_names_;
   std::vector<std::string> input_names_;
   std::vector<std::string> frame_names_;
+  std::vector<int> driven_speeds_;
 };
 
 }  // namespace constrained_dynamics

@@ -35,7 +35,8 @@ Distance::Distance(
   std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
   double length)
 : FrameConstraint(
-    name, "distance", system, frame_a, frame_b, {{"distance", RowLevel::kPosition, false}}),
+    name, "distance", system, frame_a, frame_b, {{"distance", RowLevel::kPosition, false}}, 0,
+    true),
   length_(checked_positive("constraint '" + name + "'", "length", length))
 {
 }

@@ -1,175 +1,64 @@
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <utility>
 
-#include <Eigen/Geometry>
-
+#include "constraints/coincidence_rows.hpp"
 #include "names.hpp"
 
 namespace constrained_dynamics
 {
 
-namespace
+CoincidenceAxes::CoincidenceAxes(const std::vector<std::string> & rows)
 {
+  for (const std::string & row : rows)
+  {
+    axis.push_back(index_of_name("row", row, FrameCoincidence::all_rows()));
+    rotation_count += axis.back() >= 3 ? 1 : 0;
+  }
+  for (int k = 0; k < 3 && rotation_count == 2; ++k)
+  {
+    if (std::find(axis.begin(), axis.end(), k + 3) == axis.end())
+    {
+      free_axis = k;
+    }
+  }
+}
 
-// 1 + cos(angle) of two axes at which the direction of their misalignment is lost in rounding.
-constexpr double kOppositeAxes = 1e-12;
-
-std::vector<RowDescription> describe(
-  const std::string & name, const std::vector<std::string> & rows)
+std::vector<RowDescription> CoincidenceAxes::describe(
+  const std::string & owner, const std::vector<std::string> & rows)
 {
   std::vector<RowDescription> result;
   for (const std::string & row : rows)
   {
-    const int axis =
-      index_of_name("constraint '" + name + "': row", row, FrameCoincidence::all_rows());
+    const int axis = index_of_name(owner + ": row", row, FrameCoincidence::all_rows());
     result.push_back({row, RowLevel::kPosition, axis >= 3});
   }
   return result;
 }
-
-template <class S>
-Eigen::Matrix<S, 3, 1> unit(int axis)
-{
-  return Eigen::Matrix<S, 3, 1>::Unit(axis);
-}
-
-template <class S>
-void position_row(const RelativeMotionOf<S> & motion, int axis, FrameRowOf<S> & out) noexcept
-{
-  out.position = motion.position(axis);
-  out.velocity = motion.velocity(axis);
-  out.linear = unit<S>(axis);
-  out.bias = -motion.acceleration_bias(axis);
-}
-
-/// φ = 2 ε of one axis.
-template <class S>
-void quaternion_row(
-  const RelativeMotionOf<S> & motion, const Eigen::Quaternion<S> & error, int axis,
-  FrameRowOf<S> & out) noexcept
-{
-  using Vector3 = Eigen::Matrix<S, 3, 1>;
-  const Vector3 & w = motion.angular_velocity;
-  const Vector3 & w_dot = motion.angular_acceleration_bias;
-  const S eta = error.w();
-  const Vector3 epsilon = error.vec();
-  const S eta_dot = -0.5 * w.dot(epsilon);
-  const Vector3 epsilon_dot = S(0.5) * (eta * w + w.cross(epsilon));
-  out.position = 2.0 * epsilon(axis);
-  out.velocity = 2.0 * epsilon_dot(axis);
-  out.angular = eta * unit<S>(axis) + epsilon.cross(unit<S>(axis));
-  const Vector3 second = eta_dot * w + w.cross(epsilon_dot) + eta * w_dot + w_dot.cross(epsilon);
-  out.bias = -second(axis);
-}
-
-/// φ = √(2/w) s of one axis, s = e_k × a, w = 1 + e_k · a, a = R e_k.
-template <class S>
-void aligned_axis_row(
-  const RelativeMotionOf<S> & motion, int free_axis, int axis, FrameRowOf<S> & out) noexcept
-{
-  using Vector3 = Eigen::Matrix<S, 3, 1>;
-  const Vector3 & omega = motion.angular_velocity;
-  const Vector3 e_k = unit<S>(free_axis);
-  const Vector3 a = motion.rotation.col(free_axis);
-  const Vector3 a_dot = omega.cross(a);
-  const Vector3 a_ddot = motion.angular_acceleration_bias.cross(a) + omega.cross(a_dot);
-  const Vector3 across = unit<S>(axis).cross(e_k);  // s_i = across · a
-  const S s = across.dot(a);
-  const S s_dot = across.dot(a_dot);
-  const S s_ddot = across.dot(a_ddot);
-  const S w = 1.0 + e_k.dot(a);
-  const S w_dot = e_k.dot(a_dot);
-  const S w_ddot = e_k.dot(a_ddot);
-  using std::sqrt;
-  const S f = sqrt(2.0 / w);
-  const S f_dot = -0.5 * f * w_dot / w;
-  const S f_ddot = -0.5 * (f_dot * w_dot / w + f * w_ddot / w - f * w_dot * w_dot / (w * w));
-  out.position = f * s;
-  out.velocity = f_dot * s + f * s_dot;
-  // ẋ of x = y · a is (a × y) · ω.
-  out.angular = f * a.cross(across) - (0.5 * f / w * s) * a.cross(e_k);
-  out.bias = -(f_ddot * s + 2.0 * f_dot * s_dot + f * s_ddot);
-}
-
-/// All rows; `axes` and `free_axis` as in the class.
-template <class S>
-Status coincidence_rows(
-  const RelativeMotionOf<S> & motion, const std::vector<int> & axes, int rotation_count,
-  int free_axis, FrameRowsOf<S> & out) noexcept
-{
-  Eigen::Quaternion<S> error = Eigen::Quaternion<S>::Identity();
-  if (rotation_count == 2)
-  {
-    if (!(1.0 + motion.rotation(free_axis, free_axis) > kOppositeAxes))
-    {
-      return Status::kNonFiniteResult;
-    }
-  }
-  else if (rotation_count > 0)
-  {
-    error = Eigen::Quaternion<S>(motion.rotation);
-    if (error.w() < 0.0)
-    {
-      error.coeffs() = -error.coeffs();
-    }
-  }
-  for (std::size_t i = 0; i < axes.size(); ++i)
-  {
-    if (axes[i] < 3)
-    {
-      position_row(motion, axes[i], out.row[i]);
-    }
-    else if (rotation_count == 2)
-    {
-      aligned_axis_row(motion, free_axis, axes[i] - 3, out.row[i]);
-    }
-    else
-    {
-      quaternion_row(motion, error, axes[i] - 3, out.row[i]);
-    }
-  }
-  return Status::kOk;
-}
-
-}  // namespace
 
 std::vector<std::string> FrameCoincidence::all_rows() { return {"x", "y", "z", "rx", "ry", "rz"}; }
 
 FrameCoincidence::FrameCoincidence(
   std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
   const std::vector<std::string> & rows)
-: FrameConstraint(name, "frame_coincidence", system, frame_a, frame_b, describe(name, rows))
+: FrameConstraint(
+    name, "frame_coincidence", system, frame_a, frame_b,
+    CoincidenceAxes::describe("constraint '" + name + "'", rows), 0,
+    CoincidenceAxes(rows).rotation_count == 0),
+  axes_(rows)
 {
-  for (const std::string & row : rows)
-  {
-    axes_.push_back(index_of_name("row", row, all_rows()));
-    rotation_count_ += axes_.back() >= 3 ? 1 : 0;
-  }
-  if (rotation_count_ == 2)
-  {
-    for (int axis = 0; axis < 3; ++axis)
-    {
-      if (std::find(axes_.begin(), axes_.end(), axis + 3) == axes_.end())
-      {
-        free_axis_ = axis;
-      }
-    }
-  }
 }
 
 Status FrameCoincidence::do_frame_rows(
   const RelativeMotion & motion, ConstraintScratch &, FrameRows & out) const noexcept CD_NONBLOCKING
 {
-  return coincidence_rows(motion, axes_, rotation_count_, free_axis_, out);
+  return coincidence_rows(motion, axes_, out);
 }
 
 bool FrameCoincidence::do_frame_rows_along(
   const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
 {
-  return coincidence_rows(motion, axes_, rotation_count_, free_axis_, out) == Status::kOk;
+  return coincidence_rows(motion, axes_, out) == Status::kOk;
 }
 
 }  // namespace constrained_dynamics

@@ -6,6 +6,9 @@
 
 #include <Eigen/Geometry>
 
+#include "clones.hpp"
+#include "constraints/relative_motion.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -37,21 +40,67 @@ std::vector<WrenchBodies> bodies_of_frames(
 
 bool is_finite(const FrameRow & row) noexcept
 {
-  return std::isfinite(row.position) && std::isfinite(row.velocity) && row.linear.allFinite() &&
-         row.angular.allFinite() && std::isfinite(row.bias);
+  // 0 for finite numbers, NaN otherwise.
+  const double sum = 0.0 * row.position + 0.0 * row.velocity + 0.0 * row.bias +
+                     (0.0 * row.linear + 0.0 * row.angular).sum();
+  return sum == 0.0;
+}
+
+/// RelativeMotion's formulas; for a point its rotation and the like are left alone.
+void relate(
+  const FrameKinematics & a, const FrameKinematics & b, bool b_is_fixed, bool point_only,
+  RelativeMotion & out) noexcept
+{
+  const Eigen::Matrix3d R_BW = b.rotation.transpose();
+  const Eigen::Vector3d d = a.position - b.position;
+  out.position.noalias() = R_BW.lazyProduct(d);
+  if (b_is_fixed)
+  {
+    out.velocity.noalias() = R_BW.lazyProduct(a.velocity);
+    out.acceleration_bias.noalias() = R_BW.lazyProduct(a.acceleration_bias);
+  }
+  else
+  {
+    const Eigen::Vector3d carried = b.angular_velocity.cross(d);
+    const Eigen::Vector3d v_W = a.velocity - b.velocity - carried;
+    const Eigen::Vector3d acceleration_W = a.acceleration_bias - b.acceleration_bias -
+                                           b.angular_acceleration_bias.cross(d) -
+                                           b.angular_velocity.cross(carried + 2.0 * v_W);
+    out.velocity.noalias() = R_BW.lazyProduct(v_W);
+    out.acceleration_bias.noalias() = R_BW.lazyProduct(acceleration_W);
+  }
+  if (point_only)
+  {
+    return;
+  }
+  out.rotation.noalias() = R_BW.lazyProduct(a.rotation);
+  const Eigen::Vector3d w_W = a.angular_velocity - b.angular_velocity;
+  const Eigen::Vector3d angular_acceleration_W = a.angular_acceleration_bias -
+                                                 b.angular_acceleration_bias -
+                                                 b.angular_velocity.cross(a.angular_velocity);
+  out.angular_velocity.noalias() = R_BW.lazyProduct(w_W);
+  out.angular_acceleration_bias.noalias() = R_BW.lazyProduct(angular_acceleration_W);
 }
 
 }  // namespace
 
+void find_relative_motion(
+  const FrameKinematics & a, const FrameKinematics & b, bool b_is_fixed,
+  RelativeMotion & out) noexcept CD_NONBLOCKING
+{
+  relate(a, b, b_is_fixed, false, out);
+}
+
 FrameConstraint::FrameConstraint(
   std::string name, std::string type, const System & system, const std::string & frame_a,
-  const std::string & frame_b, std::vector<RowDescription> rows, int scratch_size)
+  const std::string & frame_b, std::vector<RowDescription> rows, int scratch_size, bool point_only)
 : Constraint(
     name, std::move(type), system, std::move(rows),
     bodies_of_frames(name, system, frame_a, frame_b), scratch_size),
   frame_a_(system.frame_index(frame_a)),
   frame_b_(system.frame_index(frame_b)),
-  b_is_fixed_(system.body_of_frame(frame_b_) == kWorld)
+  b_is_fixed_(system.body_of_frame(frame_b_) == kWorld),
+  point_only_(point_only)
 {
   if (row_count() > FrameRows::kMaximum)
   {
@@ -66,58 +115,35 @@ FrameConstraint::~FrameConstraint() = default;
 void FrameConstraint::relative_motion(const SystemData & data, RelativeMotion & out) const noexcept
   CD_NONBLOCKING
 {
-  FrameKinematics b;
-  relative_motion(data, b, out);
-}
-
-void FrameConstraint::relative_motion(
-  const SystemData & data, FrameKinematics & b, RelativeMotion & out) const noexcept CD_NONBLOCKING
-{
-  FrameKinematics a;
-  system().frame_kinematics(data, frame_a_, a);
-  system().frame_kinematics(data, frame_b_, b);
+  FrameWork work;
+  find_motions(data, work);
   out.time = data.terms.time;
-  const Eigen::Matrix3d R_BW = b.rotation.transpose();
-  const Eigen::Vector3d d = a.position - b.position;
-  out.position.noalias() = R_BW * d;
-  out.rotation.noalias() = R_BW * a.rotation;
-  if (b_is_fixed_)
-  {
-    out.velocity.noalias() = R_BW * a.velocity;
-    out.angular_velocity.noalias() = R_BW * a.angular_velocity;
-    out.acceleration_bias.noalias() = R_BW * a.acceleration_bias;
-    out.angular_acceleration_bias.noalias() = R_BW * a.angular_acceleration_bias;
-    return;
-  }
-  const Eigen::Vector3d carried = b.angular_velocity.cross(d);
-  const Eigen::Vector3d v_W = a.velocity - b.velocity - carried;
-  const Eigen::Vector3d acceleration_W =
-    a.acceleration_bias - b.acceleration_bias - b.angular_acceleration_bias.cross(d) -
-    b.angular_velocity.cross(carried) - 2.0 * b.angular_velocity.cross(v_W);
-  const Eigen::Vector3d angular_acceleration_W = a.angular_acceleration_bias -
-                                                 b.angular_acceleration_bias -
-                                                 b.angular_velocity.cross(a.angular_velocity);
-  out.velocity.noalias() = R_BW * v_W;
-  out.angular_velocity.noalias() = R_BW * (a.angular_velocity - b.angular_velocity);
-  out.acceleration_bias.noalias() = R_BW * acceleration_W;
-  out.angular_acceleration_bias.noalias() = R_BW * angular_acceleration_W;
+  relate(work.a, work.b, b_is_fixed_, false, out);
 }
 
-Status FrameConstraint::frame_rows(
-  const SystemData & data, ConstraintScratch & scratch, FrameKinematics & b,
-  RelativeMotion & motion, FrameRows & out) const noexcept CD_NONBLOCKING
+void FrameConstraint::find_motions(const SystemData & data, FrameWork & work) const noexcept
+  CD_NONBLOCKING
 {
-  relative_motion(data, b, motion);
-  out.wrench_point = motion.position;
-  out.clear(row_count());
-  const Status status = do_frame_rows(motion, scratch, out);
+  system().frame_kinematics(data, frame_a_, work.a);
+  system().frame_kinematics(data, frame_b_, work.b);
+}
+
+Status FrameConstraint::find_rows(
+  double time, ConstraintScratch & scratch, FrameWork & work) const noexcept CD_NONBLOCKING
+{
+  const int count = row_count();
+  relate(work.a, work.b, b_is_fixed_, point_only_, work.motion);
+  work.motion.time = time;
+  work.rows.wrench_point = work.motion.position;
+  work.rows.clear(count);
+  const Status status = do_frame_rows(work.motion, scratch, work.rows);
   if (status != Status::kOk)
   {
     return status;
   }
-  for (int i = 0; i < row_count(); ++i)
+  for (int i = 0; i < count; ++i)
   {
-    if (!is_finite(out.row[static_cast<std::size_t>(i)]))
+    if (!is_finite(work.rows.row[static_cast<std::size_t>(i)]))
     {
       return Status::kNonFiniteResult;
     }
@@ -125,29 +151,28 @@ Status FrameConstraint::frame_rows(
   return Status::kOk;
 }
 
-Status FrameConstraint::evaluate_forces(
-  const SystemData & data, ConstraintScratch & scratch, double * position, double * velocity,
+CD_CLONES Status FrameConstraint::evaluate_forces(
+  double time, ConstraintScratch & scratch, FrameWork & work, double * position, double * velocity,
   double * bias, FrameRowForces & out) const noexcept CD_NONBLOCKING
 {
-  FrameKinematics b;
-  RelativeMotion motion;
-  FrameRows rows;
-  const Status status = frame_rows(data, scratch, b, motion, rows);
+  const Status status = find_rows(time, scratch, work);
   if (status != Status::kOk)
   {
     return status;
   }
-  out.point = b.position + b.rotation * motion.position;
-  out.wrench_point = b.position + b.rotation * rows.wrench_point;
-  for (int i = 0; i < row_count(); ++i)
+  const Eigen::Matrix3d & R = work.b.rotation;
+  out.point = work.a.position;
+  out.wrench_point = work.b.position + R.lazyProduct(work.rows.wrench_point);
+  const int count = row_count();
+  for (int i = 0; i < count; ++i)
   {
     const std::size_t k = static_cast<std::size_t>(i);
-    const FrameRow & row = rows.row[k];
+    const FrameRow & row = work.rows.row[k];
     position[i] = row.position;
     velocity[i] = row.velocity;
     bias[i] = row.bias;
-    out.force[k].noalias() = b.rotation * row.linear;
-    out.torque[k].noalias() = b.rotation * row.angular;
+    out.force[k].noalias() = R.lazyProduct(row.linear);
+    out.torque[k].noalias() = R.lazyProduct(row.angular);
   }
   return Status::kOk;
 }
@@ -156,15 +181,15 @@ Status FrameConstraint::do_evaluate(
   const SystemData & data, ConstraintScratch & scratch,
   RowBlock & rows) const noexcept CD_NONBLOCKING
 {
-  FrameKinematics b;
-  RelativeMotion motion;
-  FrameRows own_rows;
-  const Status status = frame_rows(data, scratch, b, motion, own_rows);
+  FrameWork work;
+  find_motions(data, work);
+  const Status status = find_rows(data.terms.time, scratch, work);
   if (status != Status::kOk)
   {
     return status;
   }
-  const Eigen::Vector3d d_W = b.rotation * motion.position;
+  const Eigen::Matrix3d & R = work.b.rotation;
+  const Eigen::Vector3d d_W = R * work.motion.position;
   system().frame_jacobian(data, frame_a_, scratch.jacobian_a);
   if (!b_is_fixed_)
   {
@@ -172,12 +197,12 @@ Status FrameConstraint::do_evaluate(
   }
   for (int i = 0; i < row_count(); ++i)
   {
-    const FrameRow & row = own_rows.row[static_cast<std::size_t>(i)];
+    const FrameRow & row = work.rows.row[static_cast<std::size_t>(i)];
     rows.position(i) = row.position;
     rows.velocity(i) = row.velocity;
     rows.bias(i) = row.bias;
     Eigen::Matrix<double, 6, 1> on_a;
-    on_a << b.rotation * row.linear, b.rotation * row.angular;
+    on_a << R * row.linear, R * row.angular;
     rows.jacobian.row(i) = on_a.transpose().lazyProduct(scratch.jacobian_a);
     if (!b_is_fixed_)
     {
@@ -193,14 +218,15 @@ void FrameConstraint::do_wrenches(
   const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
   WrenchPair * out) const noexcept CD_NONBLOCKING
 {
-  FrameKinematics b;
-  RelativeMotion motion;
-  FrameRows rows;
+  FrameWork work;
   *out = WrenchPair{};
-  if (frame_rows(data, scratch, b, motion, rows) != Status::kOk)
+  find_motions(data, work);
+  if (find_rows(data.terms.time, scratch, work) != Status::kOk)
   {
     return;
   }
+  const FrameKinematics & b = work.b;
+  const FrameRows & rows = work.rows;
   Eigen::Vector3d force = Eigen::Vector3d::Zero();
   Eigen::Vector3d torque = Eigen::Vector3d::Zero();
   for (int i = 0; i < row_count(); ++i)
@@ -209,7 +235,7 @@ void FrameConstraint::do_wrenches(
     force += multipliers(i) * row.linear;
     torque += multipliers(i) * row.angular;
   }
-  torque += (motion.position - rows.wrench_point).cross(force);
+  torque += (work.motion.position - rows.wrench_point).cross(force);
 
   out->on_a.point = b.position + b.rotation * rows.wrench_point;
   out->on_a.force = b.rotation * force;
@@ -420,8 +446,9 @@ bool FrameConstraint::do_differentiate(
 {
   FramePair pair;
   RelativeMotion motion;
-  relative_motion(data, pair.b, motion);
+  relative_motion(data, motion);
   system().frame_kinematics(data, frame_a_, pair.a);
+  system().frame_kinematics(data, frame_b_, pair.b);
   system().frame_derivatives(data, frame_a_, pair.da);
   system().frame_derivatives(data, frame_b_, pair.db);
   complete_accelerations(pair, motion);

@@ -103,7 +103,7 @@ bool JointCoupling::do_differentiate(
   {
     weights(term.coordinate) = term.coefficient;
   }
-  differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(0), out);
+  differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(0), 0, out);
   return true;
 }
 

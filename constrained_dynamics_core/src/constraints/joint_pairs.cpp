@@ -71,11 +71,11 @@ void fill_joint_pair(
 
 void differentiate_coordinate_row(
   const System & system, const SystemData & data, const SystemDerivatives & derivatives,
-  const Eigen::VectorXd & weights, double multiplier, RowDerivatives & out)
+  const Eigen::VectorXd & weights, double multiplier, Eigen::Index row, RowDerivatives & out)
 {
-  out.residual_q.row(0) = weights.transpose() * derivatives.coordinate_acceleration_q;
-  out.residual_u.row(0) = weights.transpose() * derivatives.coordinate_acceleration_u;
-  out.velocity_q.row(0) = weights.transpose() * derivatives.rate_q;
+  out.residual_q.row(row) = weights.transpose() * derivatives.coordinate_acceleration_q;
+  out.residual_u.row(row) = weights.transpose() * derivatives.coordinate_acceleration_u;
+  out.velocity_q.row(row) = weights.transpose() * derivatives.rate_q;
   system.add_coordinate_force_derivatives(data, multiplier * weights, out.force_q);
 }
 

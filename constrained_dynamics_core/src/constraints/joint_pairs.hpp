@@ -22,9 +22,9 @@ void fill_joint_pair(
   const System & system, const SystemData & data, int coordinate, double generalized_force,
   WrenchPair & out) noexcept CD_NONBLOCKING;
 
-/// Derivatives of the row Σ w_i q_i − f(t), for weights w (nq).
+/// Derivatives of row `row` that is Σ w_i q_i − f(t), for weights w (nq).
 void differentiate_coordinate_row(
   const System & system, const SystemData & data, const SystemDerivatives & derivatives,
-  const Eigen::VectorXd & weights, double multiplier, RowDerivatives & out);
+  const Eigen::VectorXd & weights, double multiplier, Eigen::Index row, RowDerivatives & out);
 
 }  // namespace constrained_dynamics

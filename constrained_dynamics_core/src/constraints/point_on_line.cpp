@@ -34,7 +34,7 @@ PointOnLine::PointOnLine(
   const Eigen::Vector3d & direction)
 : FrameConstraint(
     name, "point_on_line", system, frame_a, frame_b,
-    {{"normal_1", RowLevel::kPosition, false}, {"normal_2", RowLevel::kPosition, false}}),
+    {{"normal_1", RowLevel::kPosition, false}, {"normal_2", RowLevel::kPosition, false}}, 0, true),
   normals_(orthonormal_pair(checked_direction("constraint '" + name + "'", "direction", direction)))
 {
 }

@@ -27,7 +27,8 @@ PointOnPlane::PointOnPlane(
   std::string name, const System & system, const std::string & frame_a, const std::string & frame_b,
   const Eigen::Vector3d & normal, double offset)
 : FrameConstraint(
-    name, "point_on_plane", system, frame_a, frame_b, {{"normal", RowLevel::kPosition, false}}),
+    name, "point_on_plane", system, frame_a, frame_b, {{"normal", RowLevel::kPosition, false}}, 0,
+    true),
   normal_(checked_direction("constraint '" + name + "'", "normal", normal)),
   offset_(checked_finite("constraint '" + name + "'", "offset", offset))
 {

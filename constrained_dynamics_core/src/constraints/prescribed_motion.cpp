@@ -94,7 +94,7 @@ bool PrescribedCoordinate::do_differentiate(
   const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const
 {
   const Eigen::VectorXd weights = Eigen::VectorXd::Unit(system().coordinate_count(), coordinate_);
-  differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(0), out);
+  differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(0), 0, out);
   return true;
 }
 

@@ -57,6 +57,17 @@ double checked_positive(const std::string & owner, const std::string & what, dou
   return value;
 }
 
+const RigidBodySystem & checked_robot(const std::string & owner, const System & system)
+{
+  const auto * robot = dynamic_cast<const RigidBodySystem *>(&system);
+  if (!robot)
+  {
+    throw std::invalid_argument(
+      owner + ": the system is no RigidBodySystem; allowed: systems of robots and bodies");
+  }
+  return *robot;
+}
+
 std::array<Eigen::Vector3d, 2> orthonormal_pair(const Eigen::Vector3d & direction)
 {
   Eigen::Index nearest = 0;

@@ -5,6 +5,8 @@
 
 #include <Eigen/Core>
 
+#include "constrained_dynamics/rigid_body_system.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -19,6 +21,9 @@ double checked_finite(const std::string & owner, const std::string & what, doubl
 
 /// @throw std::invalid_argument for a value that is not positive and finite.
 double checked_positive(const std::string & owner, const std::string & what, double value);
+
+/// @throw std::invalid_argument for a system that is no RigidBodySystem.
+const RigidBodySystem & checked_robot(const std::string & owner, const System & system);
 
 /// Two unit vectors that are right-handed with the unit vector `direction`: z gives x and y.
 std::array<Eigen::Vector3d, 2> orthonormal_pair(const Eigen::Vector3d & direction);

@@ -60,4 +60,34 @@ bool KaneScratch::solve_reduced(const RowProblem & problem) noexcept CD_NONBLOCK
   return true;
 }
 
+void KaneScratch::respond(const ConstMatrixRef & forces, MatrixRef accelerations) noexcept
+  CD_NONBLOCKING
+{
+  const Eigen::Index r = rank();
+  const Eigen::Index p = speed_count() - r;
+  const Eigen::VectorXi & order = factorisation.order();
+  const auto K = factorisation.dependency();
+  auto w = independent.head(p);
+  for (Eigen::Index j = 0; j < forces.cols(); ++j)
+  {
+    for (Eigen::Index i = 0; i < p; ++i)
+    {
+      w(i) = forces(order(r + i), j);
+      for (Eigen::Index k = 0; k < r; ++k)
+      {
+        w(i) += K(k, i) * forces(order(k), j);
+      }
+    }
+    reduced.solve(w);
+    for (Eigen::Index i = 0; i < p; ++i)
+    {
+      accelerations(order(r + i), j) = w(i);
+    }
+    for (Eigen::Index k = 0; k < r; ++k)
+    {
+      accelerations(order(k), j) = K.row(k).dot(w);
+    }
+  }
+}
+
 }  // namespace constrained_dynamics

@@ -17,6 +17,9 @@ public:
   /// `acceleration` of the rows that `begin` factored. False where A2 Q A2ᵀ is singular.
   bool solve_reduced(const RowProblem & problem) noexcept CD_NONBLOCKING;
 
+  /// Accelerations (n × k) that forces (n × k) add, after `solve_reduced`: A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 f.
+  void respond(const ConstMatrixRef & forces, MatrixRef accelerations) noexcept CD_NONBLOCKING;
+
   // In partition order, dependent speeds first.
   Eigen::MatrixXd mass;         // Q
   Eigen::VectorXd force;        // h

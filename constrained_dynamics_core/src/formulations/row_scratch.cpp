@@ -385,6 +385,48 @@ void RangeFactorisation::factor(Eigen::Index rows, Eigen::Index cols) noexcept C
   }
 }
 
+double RangeFactorisation::factor_pivoted(
+  Eigen::Index rows, Eigen::Index cols, Eigen::Index rank,
+  Eigen::Ref<Eigen::VectorXi> order) noexcept CD_NONBLOCKING
+{
+  rows_ = rows;
+  cols_ = rank;
+  for (Eigen::Index j = 0; j < cols; ++j)
+  {
+    order(j) = static_cast<int>(j);
+  }
+  for (Eigen::Index k = 0; k < rank; ++k)
+  {
+    Eigen::Index longest = k;
+    double length = -1.0;
+    for (Eigen::Index j = k; j < cols; ++j)
+    {
+      const double norm = factor_.col(j).segment(k, rows - k).squaredNorm();
+      if (norm > length)
+      {
+        length = norm;
+        longest = j;
+      }
+    }
+    if (longest != k)
+    {
+      factor_.col(k).head(rows).swap(factor_.col(longest).head(rows));
+      std::swap(order(k), order(longest));
+    }
+    double diagonal = 0.0;
+    factor_.col(k).segment(k, rows - k).makeHouseholderInPlace(reflectors_(k), diagonal);
+    factor_(k, k) = diagonal;
+    if (k + 1 < cols)
+    {
+      factor_.block(k, k + 1, rows - k, cols - k - 1)
+        .applyHouseholderOnTheLeft(
+          factor_.col(k).segment(k + 1, rows - k - 1), reflectors_(k), work_.data());
+    }
+  }
+  return rank < rows && rank < cols ? factor_.block(rank, rank, rows - rank, cols - rank).norm()
+                                    : 0.0;
+}
+
 void RangeFactorisation::apply(MatrixRef x) noexcept CD_NONBLOCKING
 {
   for (Eigen::Index k = cols_ - 1; k >= 0; --k)

@@ -162,6 +162,11 @@ public:
     return factor_.topLeftCorner(rows, cols);
   }
   void factor(Eigen::Index rows, Eigen::Index cols) noexcept CD_NONBLOCKING;
+  /// The same for a matrix of any rank: only `rank` steps, each with the longest column that is
+  /// left, whose place is told by `order` (cols). Returns the norm of what is left after them.
+  double factor_pivoted(
+    Eigen::Index rows, Eigen::Index cols, Eigen::Index rank,
+    Eigen::Ref<Eigen::VectorXi> order) noexcept CD_NONBLOCKING;
 
   /// x ← U x, for each column.
   void apply(MatrixRef x) noexcept CD_NONBLOCKING;

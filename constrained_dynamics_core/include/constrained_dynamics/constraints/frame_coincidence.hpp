@@ -1,13 +1,29 @@
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
 #include "constrained_dynamics/constraints/frame_constraint.hpp"
+#include "constrained_dynamics/export.hpp"
 
 namespace constrained_dynamics
 {
+
+/// Which of the six rows x y z rx ry rz are in use.
+struct CONSTRAINED_DYNAMICS_EXPORT CoincidenceAxes
+{
+  std::vector<int> axis;   ///< of each row; 0 to 2: x y z, 3 to 5: rx ry rz
+  int rotation_count = 0;  ///< of rows
+  int free_axis = -1;      ///< 0 to 2 where there are two rotation rows
+
+  CoincidenceAxes() = default;
+  /// @throw std::invalid_argument for unknown rows.
+  explicit CoincidenceAxes(const std::vector<std::string> & rows);
+  /// @param owner for the message, e.g. "constraint 'weld'".
+  /// @throw std::invalid_argument for unknown rows.
+  static std::vector<RowDescription> describe(
+    const std::string & owner, const std::vector<std::string> & rows);
+};
 
 /// Frame A coincides with frame B in chosen rows out of six: x y z rx ry rz, along and about the
 /// axes of B. Weld: all six; ball: x y z; hinge about z: x y z rx ry; planar loop: two of x y z.
@@ -49,9 +65,7 @@ protected:
     const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept override;
 
 private:
-  std::vector<int> axes_;  // 0 to 2: x y z, 3 to 5: rx ry rz
-  int rotation_count_ = 0;
-  int free_axis_ = -1;  // where rotation_count_ is 2
+  CoincidenceAxes axes_;
 };
 
 }  // namespace constrained_dynamics

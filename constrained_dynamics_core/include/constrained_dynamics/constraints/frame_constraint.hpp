@@ -87,6 +87,16 @@ struct FrameRowForces
   std::array<Eigen::Vector3d, FrameRows::kMaximum> torque;
 };
 
+/// What the rows of one FrameConstraint are found from, and the rows. Whoever calls
+/// FrameConstraint::evaluate_forces keeps one, so that nothing is set up anew in every call.
+struct FrameWork
+{
+  FrameKinematics a;
+  FrameKinematics b;
+  RelativeMotion motion;
+  FrameRows rows;
+};
+
 /// Base of all constraints between frame A and frame B (which may be "world"). A derived class
 /// says its rows in terms of the relative motion; Jacobians and wrenches follow here.
 ///
@@ -110,18 +120,26 @@ public:
   /// The relative motion at the state of the last System::update_kinematics. Real-time safe: yes.
   void relative_motion(const SystemData & data, RelativeMotion & out) const noexcept CD_NONBLOCKING;
 
+  /// Whether the rows depend on nothing but the motion of the origin of A, so that nobody needs to
+  /// know how A turns.
+  bool is_point_only() const { return point_only_; }
+
   /// The rows as forces instead of a Jacobian: φ, φ̇ and b of `evaluate` (row_count() numbers each),
-  /// and the unit forces. Statuses as `evaluate`. Real-time safe: yes.
+  /// and the unit forces. The caller has put the motions of both frames into `work`; of a point's
+  /// frame A the rotation may be missing. Statuses as `evaluate`. Real-time safe: yes.
   [[nodiscard]] Status evaluate_forces(
-    const SystemData & data, ConstraintScratch & scratch, double * position, double * velocity,
-    double * bias, FrameRowForces & out) const noexcept CD_NONBLOCKING;
+    double time, ConstraintScratch & scratch, FrameWork & work, double * position,
+    double * velocity, double * bias, FrameRowForces & out) const noexcept CD_NONBLOCKING;
 
 protected:
+  /// @param point_only the rows use time, position, velocity and acceleration_bias of
+  /// RelativeMotion alone; then its other members are not filled in for do_frame_rows.
   /// @throw std::invalid_argument for unknown frames, frames of one and the same body, or more than
   /// FrameRows::kMaximum rows.
   FrameConstraint(
     std::string name, std::string type, const System & system, const std::string & frame_a,
-    const std::string & frame_b, std::vector<RowDescription> rows, int scratch_size = 0);
+    const std::string & frame_b, std::vector<RowDescription> rows, int scratch_size = 0,
+    bool point_only = false);
 
   /// Fills the rows, or returns why there are none (kNonFiniteResult where a direction is
   /// undefined). May use scratch.buffer alone.
@@ -146,16 +164,15 @@ protected:
     RowDerivatives & out) const final;
 
 private:
-  /// Also hands out the motion of B.
-  void relative_motion(const SystemData & data, FrameKinematics & b, RelativeMotion & out)
-    const noexcept CD_NONBLOCKING;
-  Status frame_rows(
-    const SystemData & data, ConstraintScratch & scratch, FrameKinematics & b,
-    RelativeMotion & motion, FrameRows & out) const noexcept CD_NONBLOCKING;
+  /// Motions of both frames; the rows from them.
+  void find_motions(const SystemData & data, FrameWork & work) const noexcept CD_NONBLOCKING;
+  Status find_rows(double time, ConstraintScratch & scratch, FrameWork & work) const noexcept
+    CD_NONBLOCKING;
 
   int frame_a_;
   int frame_b_;
   bool b_is_fixed_;  // to the world
+  bool point_only_;
 };
 
 }  // namespace constrained_dynamics

@@ -1,0 +1,161 @@
+#include "servo_report.hpp"
+
+#include <sstream>
+
+#include "output.hpp"
+
+namespace cdyn
+{
+
+namespace cd = constrained_dynamics;
+
+ServoReport::ServoReport(const cd::Simulation & simulation)
+: law_(dynamic_cast<const cd::ServoInputLaw *>(simulation.input_law()))
+{
+  if (law_)
+  {
+    errors_.resize(static_cast<std::size_t>(law_->law().row_count()));
+    residuals_.resize(errors_.size());
+    gave_way_.assign(law_->law().tasks().size(), false);
+  }
+}
+
+std::vector<std::string> ServoReport::column_names() const
+{
+  std::vector<std::string> names;
+  for (const char * quantity : {"servo.error.", "servo.residual."})
+  {
+    for (std::size_t row = 0; row < errors_.size(); ++row)
+    {
+      names.push_back(quantity + law_->law().row_name(static_cast<int>(row)));
+    }
+  }
+  if (law_)
+  {
+    names.insert(names.end(), {"servo.solution", "servo.status"});
+  }
+  return names;
+}
+
+std::string ServoReport::csv_values() const
+{
+  std::string text;
+  if (!law_)
+  {
+    return text;
+  }
+  const cd::ServoResult & result = law_->servo().result();
+  for (const Eigen::VectorXd * values : {&result.error, &result.residual})
+  {
+    for (Eigen::Index i = 0; i < values->size(); ++i)
+    {
+      text += "," + format((*values)(i), 17);
+    }
+  }
+  return text + "," + cd::to_string(result.solution) + "," + cd::to_string(law_->last_status());
+}
+
+void ServoReport::add()
+{
+  if (!law_)
+  {
+    return;
+  }
+  const cd::ServoResult & result = law_->servo().result();
+  for (std::size_t row = 0; row < errors_.size(); ++row)
+  {
+    errors_[row].add(result.error(static_cast<Eigen::Index>(row)));
+    residuals_[row].add(result.residual(static_cast<Eigen::Index>(row)));
+  }
+  for (std::size_t task = 0; task < gave_way_.size(); ++task)
+  {
+    gave_way_[task] = gave_way_[task] || result.gave_way[task];
+  }
+}
+
+std::string ServoReport::describe(std::size_t width) const
+{
+  std::ostringstream text;
+  if (!law_)
+  {
+    return "";
+  }
+  const cd::ServoLaw & law = law_->law();
+  text << pad("servo errors", width + 2) << pad("min", 15) << pad("max", 15) << "rms\n";
+  for (std::size_t row = 0; row < errors_.size(); ++row)
+  {
+    const Range & range = errors_[row];
+    text << "  " << pad(law.row_name(static_cast<int>(row)), width)
+         << pad(format(range.min, 6), 15) << pad(format(range.max, 6), 15)
+         << format(range.rms(), 6) << "\n";
+  }
+  const cd::ServoInputLaw::Counts & counts = law_->counts();
+  const cd::ServoResult & result = law_->servo().result();
+  text << "servo law         " << cd::to_string(law.options().metric) << ", solutions: "
+       << cd::to_string(result.solution) << ", rank " << result.rank << " of " << law.row_count()
+       << " rows, " << result.null_dimension << " open; of " << counts.evaluations
+       << " evaluations " << counts.singular << " singular, " << counts.inconsistent
+       << " inconsistent, " << counts.limited << " limited\n";
+  std::string missed;
+  for (std::size_t task = 0; task < gave_way_.size(); ++task)
+  {
+    if (gave_way_[task])
+    {
+      missed += (missed.empty() ? "" : ", ") + law.tasks()[task].constraint->name();
+    }
+  }
+  if (!missed.empty())
+  {
+    text << "gave way          " << missed << "\n";
+  }
+  return text.str();
+}
+
+void ServoReport::write(cd::JsonWriter & json) const
+{
+  if (!law_)
+  {
+    return;
+  }
+  const cd::ServoLaw & law = law_->law();
+  const cd::ServoInputLaw::Counts & counts = law_->counts();
+  const cd::ServoResult & result = law_->servo().result();
+  json.key("servo").begin_object();
+  json.entry("metric", cd::to_string(law.options().metric))
+    .entry("status", cd::to_string(law_->last_status()))
+    .entry("solution", cd::to_string(result.solution))
+    .entry("rank", result.rank)
+    .entry("null_dimension", result.null_dimension)
+    .entry("condition", result.condition)
+    .entry("ideal", result.ideal)
+    .entry("evaluations", counts.evaluations)
+    .entry("singular_evaluations", counts.singular)
+    .entry("inconsistent_evaluations", counts.inconsistent)
+    .entry("limited_evaluations", counts.limited);
+  json.key("tasks").begin_object();
+  for (std::size_t task = 0; task < gave_way_.size(); ++task)
+  {
+    json.key(law.tasks()[task].constraint->name()).begin_object();
+    json.entry("gave_way", static_cast<bool>(gave_way_[task]));
+    json.key("error").begin_object();
+    const int offset = law.row_offset(static_cast<int>(task));
+    const auto & rows = law.tasks()[task].constraint->rows();
+    for (std::size_t k = 0; k < rows.size(); ++k)
+    {
+      const Range & range = errors_[static_cast<std::size_t>(offset) + k];
+      json.key(rows[k].label).begin_object();
+      json.entry("start", range.first)
+        .entry("end", range.last)
+        .entry("min", range.min)
+        .entry("max", range.max)
+        .entry("rms", range.rms());
+      json.end_object();
+    }
+    json.end_object();
+    json.end_object();
+  }
+  json.end_object();
+  json.end_object();
+}
+
+}  // namespace cdyn

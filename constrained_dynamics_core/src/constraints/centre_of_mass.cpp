@@ -1,0 +1,81 @@
+#include "constrained_dynamics/constraints/centre_of_mass.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "constraints/validation.hpp"
+#include "kinematic_tree.hpp"
+#include "names.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+std::vector<RowDescription> describe(
+  const std::string & name, const std::vector<std::string> & rows)
+{
+  std::vector<RowDescription> result;
+  for (const std::string & row : rows)
+  {
+    index_of_name("constraint '" + name + "': row", row, CentreOfMass::all_rows());
+    result.push_back({row, RowLevel::kPosition, false});
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> CentreOfMass::all_rows() { return {"x", "y", "z"}; }
+
+CentreOfMass::CentreOfMass(
+  std::string name, const System & system, const std::vector<std::string> & rows,
+  const Eigen::Vector3d & position)
+: Constraint(name, "centre_of_mass", system, describe(name, rows)),
+  robot_(checked_robot("constraint '" + name + "'", system)),
+  position_(position)
+{
+  for (const std::string & row : rows)
+  {
+    axes_.push_back(index_of_name("row", row, all_rows()));
+    checked_finite("constraint '" + name + "'", row + " of position", position(axes_.back()));
+  }
+  if (!(robot_.total_mass() > 0.0))
+  {
+    throw std::invalid_argument(
+      "constraint '" + name + "': nothing that moves has mass; allowed: a system with mass");
+  }
+}
+
+Status CentreOfMass::do_evaluate(
+  const SystemData & data, ConstraintScratch & scratch,
+  RowBlock & rows) const noexcept CD_NONBLOCKING
+{
+  const TreeData & tree_data = static_cast<const TreeData &>(data);
+  const KinematicTree & tree = robot_.tree();
+  const double per_mass = 1.0 / tree.total_mass;
+  const Eigen::Vector3d moment = tree.mass_moment(tree_data);
+  Eigen::Vector3d first;
+  Eigen::Vector3d second;
+  tree.mass_moment_rates(tree_data, first, second);
+  Eigen::Map<Eigen::Matrix<double, 3, Eigen::Dynamic>> jacobian(
+    scratch.jacobian_a.data(), 3, system().speed_count());
+  tree.mass_jacobian(tree_data, jacobian);
+  if (!moment.allFinite() || !first.allFinite() || !second.allFinite() || !jacobian.allFinite())
+  {
+    return Status::kNonFiniteResult;
+  }
+  for (std::size_t k = 0; k < axes_.size(); ++k)
+  {
+    const Eigen::Index i = static_cast<Eigen::Index>(k);
+    const int axis = axes_[k];
+    rows.position(i) = per_mass * moment(axis) - position_(axis);
+    rows.velocity(i) = per_mass * first(axis);
+    rows.jacobian.row(i) = per_mass * jacobian.row(axis);
+    rows.bias(i) = -per_mass * second(axis);
+  }
+  return Status::kOk;
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,100 @@
+#include "constrained_dynamics/constraints/energy.hpp"
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "constrained_dynamics/analytic_system.hpp"
+#include "constrained_dynamics/constraints/formula_constraint.hpp"
+#include "constraints/validation.hpp"
+#include "kinematic_tree.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+constexpr char kLabel[] = "energy";
+
+}  // namespace
+
+const char * to_string(EnergyKind kind) noexcept CD_NONBLOCKING
+{
+  return kind == EnergyKind::kKinetic ? "kinetic_energy" : "energy";
+}
+
+Energy::Energy(std::string name, const System & system, EnergyKind kind, double value)
+: Constraint(
+    name, to_string(kind), system, {{kLabel, RowLevel::kVelocity, false}}, {},
+    system.speed_count()),
+  robot_(checked_robot("constraint '" + name + "'", system)),
+  kind_(kind),
+  value_(checked_finite("constraint '" + name + "'", "value", value))
+{
+}
+
+Status Energy::do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
+  const noexcept CD_NONBLOCKING
+{
+  const TreeData & tree_data = static_cast<const TreeData &>(data);
+  const KinematicTree & tree = robot_.tree();
+  Eigen::Map<Eigen::VectorXd> momentum(scratch.buffer.data(), system().speed_count());
+  tree.momentum(tree_data, momentum);
+  double energy = tree.kinetic_energy(tree_data);
+  double power = tree.kinetic_power_bias(tree_data);
+  if (kind_ == EnergyKind::kTotal)
+  {
+    energy += tree.potential_energy(tree_data);
+    power += tree.potential_power(tree_data);
+  }
+  if (!std::isfinite(energy) || !std::isfinite(power) || !momentum.allFinite())
+  {
+    return Status::kNonFiniteResult;
+  }
+  rows.position(0) = 0.0;
+  rows.velocity(0) = energy - value_;
+  rows.jacobian.row(0) = momentum.transpose();
+  rows.bias(0) = -power;
+  return Status::kOk;
+}
+
+std::shared_ptr<const Constraint> make_energy_constraint(
+  const std::string & name, const System & system, EnergyKind kind, double value)
+{
+  const auto * textbook = dynamic_cast<const AnalyticSystem *>(&system);
+  if (!textbook)
+  {
+    return std::make_shared<const Energy>(name, system, kind, value);
+  }
+  const AnalyticDescription * description = textbook->description();
+  if (!description)
+  {
+    throw std::invalid_argument(
+      "constraint '" + name +
+      "': the system was built from C++ functions, which have no derivatives; allowed: a function "
+      "constraint of its energy, or a system given by formulas");
+  }
+  std::ostringstream formula;
+  formula.precision(std::numeric_limits<double>::max_digits10);
+  formula << "(" << description->kinetic << ")";
+  if (kind == EnergyKind::kTotal && !description->potential.empty())
+  {
+    formula << " + (" << description->potential << ")";
+  }
+  formula << " - (" << checked_finite("constraint '" + name + "'", "value", value) << ")";
+  FormulaNames names;
+  names.parameters = description->parameters;
+  for (const NamedFormula & definition : description->definitions)
+  {
+    names.definitions.emplace_back(definition.name, definition.formula);
+  }
+  return std::make_shared<const FormulaConstraint>(
+    name, system, RowLevel::kVelocity, std::vector<std::string>{formula.str()}, names,
+    std::vector<std::string>{kLabel});
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,97 @@
+#include "constrained_dynamics/constraints/joint_position.hpp"
+
+#include <utility>
+
+#include "constraints/joint_pairs.hpp"
+#include "constraints/validation.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+std::vector<int> indices_of(const System & system, const std::vector<CoordinateValue> & coordinates)
+{
+  std::vector<int> result;
+  for (const CoordinateValue & one : coordinates)
+  {
+    result.push_back(system.coordinate_index(one.coordinate));
+  }
+  return result;
+}
+
+std::vector<RowDescription> describe(
+  const System & system, const std::vector<CoordinateValue> & coordinates)
+{
+  std::vector<RowDescription> result;
+  for (const CoordinateValue & one : coordinates)
+  {
+    const bool angle = are_angles(system, {system.coordinate_index(one.coordinate)});
+    result.push_back({one.coordinate, RowLevel::kPosition, angle});
+  }
+  return result;
+}
+
+}  // namespace
+
+JointPosition::JointPosition(
+  std::string name, const System & system, const std::vector<CoordinateValue> & coordinates)
+: Constraint(
+    name, "joint", system, describe(system, coordinates),
+    joint_pairs(system, indices_of(system, coordinates)))
+{
+  for (const CoordinateValue & one : coordinates)
+  {
+    checked_finite("constraint '" + name + "'", "value of '" + one.coordinate + "'", one.value);
+    const int index = system.coordinate_index(one.coordinate);
+    coordinates_.push_back({index, one.value, system.has_joint(index)});
+  }
+  set_speed_support(speeds_of_coordinates(system, indices_of(system, coordinates)));
+}
+
+Status JointPosition::do_evaluate(
+  const SystemData & data, ConstraintScratch &, RowBlock & rows) const noexcept CD_NONBLOCKING
+{
+  const SystemTerms & terms = data.terms;
+  for (std::size_t k = 0; k < coordinates_.size(); ++k)
+  {
+    const Eigen::Index i = static_cast<Eigen::Index>(k);
+    const int q = coordinates_[k].coordinate;
+    rows.position(i) = terms.coordinates(q) - coordinates_[k].value;
+    rows.velocity(i) = terms.rates(q);
+    rows.jacobian.row(i) = terms.kinematic_matrix.row(q);
+    rows.bias(i) = -terms.acceleration_bias(q);
+  }
+  return Status::kOk;
+}
+
+void JointPosition::do_wrenches(
+  const SystemData & data, ConstraintScratch &, const ConstVectorRef & multipliers,
+  WrenchPair * out) const noexcept CD_NONBLOCKING
+{
+  for (std::size_t k = 0; k < coordinates_.size(); ++k)
+  {
+    if (coordinates_[k].has_joint)
+    {
+      const double force = multipliers(static_cast<Eigen::Index>(k));
+      fill_joint_pair(system(), data, coordinates_[k].coordinate, force, *out++);
+    }
+  }
+}
+
+bool JointPosition::do_differentiate(
+  const SystemData & data, const SystemDerivatives & derivatives,
+  const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const
+{
+  for (std::size_t k = 0; k < coordinates_.size(); ++k)
+  {
+    const Eigen::Index i = static_cast<Eigen::Index>(k);
+    const Eigen::VectorXd weights =
+      Eigen::VectorXd::Unit(system().coordinate_count(), coordinates_[k].coordinate);
+    differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(i), i, out);
+  }
+  return true;
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,323 @@
+#include "servo/limited_controls.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "names.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+[[noreturn]] void refuse(const std::string & what) { throw std::invalid_argument("servo " + what); }
+
+/// A bound a row of inputs, or one for all where there is none.
+Eigen::VectorXd bounds(
+  const char * name, const Eigen::VectorXd & given, const System & system, double fallback)
+{
+  const Eigen::Index l = system.input_count();
+  if (given.size() == 0)
+  {
+    return Eigen::VectorXd::Constant(l, fallback);
+  }
+  if (given.size() != l)
+  {
+    std::ostringstream message;
+    message << "limit " << name << " has " << given.size() << " values; allowed: one an input, "
+            << l;
+    refuse(message.str());
+  }
+  for (Eigen::Index i = 0; i < l; ++i)
+  {
+    if (std::isnan(given(i)))
+    {
+      refuse(
+        std::string("limit ") + name + " of input '" +
+        system.input_names()[static_cast<std::size_t>(i)] + "' is NaN; allowed: a number or ±∞");
+    }
+  }
+  return given;
+}
+
+int find_row(const ConstraintSet & set, int constraint, const std::string & label)
+{
+  std::vector<std::string> labels;
+  for (const RowDescription & row : set[constraint].rows())
+  {
+    labels.push_back(row.label);
+  }
+  return set.row_offset(constraint) +
+         index_of_name("row of constraint '" + set[constraint].name() + "'", label, labels);
+}
+
+std::vector<LimitedControls::ConeRow> cone_rows(
+  const ConstraintSet & set, const std::vector<FrictionCone> & cones)
+{
+  std::vector<LimitedControls::ConeRow> rows;
+  for (const FrictionCone & cone : cones)
+  {
+    const int constraint = set.index(cone.constraint);
+    const auto check = [&](const char * name, double value)
+    {
+      if (!(value >= 0.0 && value <= 1e6))
+      {
+        std::ostringstream message;
+        message << "cone of '" << cone.constraint << "': " << name << " is " << value
+                << "; allowed: 0 to 1e6";
+        refuse(message.str());
+      }
+    };
+    check("coefficient", cone.coefficient);
+    check("least_push", cone.least_push);
+    if (cone.tangents.size() > 2)
+    {
+      refuse(
+        "cone of '" + cone.constraint + "': " + std::to_string(cone.tangents.size()) +
+        " tangents; allowed: at most 2");
+    }
+    if (cone.side != 1.0 && cone.side != -1.0)
+    {
+      std::ostringstream message;
+      message << "cone of '" << cone.constraint << "': side is " << cone.side
+              << "; allowed: 1 or -1";
+      refuse(message.str());
+    }
+    const int normal = find_row(set, constraint, cone.normal);
+    rows.push_back({{{normal, -cone.side}}, cone.least_push, constraint});
+    // Pyramid inside the cone: |λ_t| ≤ μ/√(number of tangents) · push.
+    const double slope = cone.coefficient / std::sqrt(std::max<double>(
+                                              1.0, static_cast<double>(cone.tangents.size())));
+    for (const std::string & tangent : cone.tangents)
+    {
+      const int row = find_row(set, constraint, tangent);
+      for (const double sign : {-1.0, 1.0})
+      {
+        rows.push_back({{{normal, -cone.side * slope}, {row, sign}}, 0.0, constraint});
+      }
+    }
+  }
+  return rows;
+}
+
+int cone_row_count(const std::vector<FrictionCone> & cones)
+{
+  std::size_t count = 0;
+  for (const FrictionCone & cone : cones)
+  {
+    count += 1 + 2 * cone.tangents.size();
+  }
+  return static_cast<int>(count);
+}
+
+}  // namespace
+
+LimitedControls::LimitedControls(
+  const ConstraintSet & passive, const ServoOptions & options, int row_count)
+: lower_(bounds("lower", options.limits.lower, passive.system(), -kInfinity)),
+  upper_(bounds("upper", options.limits.upper, passive.system(), kInfinity)),
+  rate_(bounds("rate", options.limits.rate, passive.system(), kInfinity)),
+  cones_(cone_rows(passive, options.cones)),
+  inputs_(passive.system().input_count()),
+  program_(
+    static_cast<int>(inputs_) + (options.cones.empty() ? 0 : passive.row_count()), row_count,
+    static_cast<int>(inputs_) + cone_row_count(options.cones))
+{
+  const auto name = [&](Eigen::Index i)
+  { return "'" + passive.system().input_names()[static_cast<std::size_t>(i)] + "'"; };
+  for (Eigen::Index i = 0; i < inputs_; ++i)
+  {
+    std::ostringstream message;
+    if (!(lower_(i) <= upper_(i)))
+    {
+      message << "limits of input " << name(i) << ": lower " << lower_(i) << " is above upper "
+              << upper_(i) << "; allowed: lower ≤ upper";
+      refuse(message.str());
+    }
+    if (!(rate_(i) > 0.0))
+    {
+      message << "limit rate of input " << name(i) << " is " << rate_(i) << "; allowed: above 0";
+      refuse(message.str());
+    }
+  }
+  if ((rate_.array() < kInfinity).any() && !(options.period > 0.0))
+  {
+    refuse("limit rate needs the period of evaluations; allowed: option period above 0");
+  }
+  rate_ *= options.period > 0.0 ? options.period : 1.0;
+  const Eigen::Index most = inputs_ + (cones_.empty() ? 0 : passive.row_count());
+  const Eigen::Index rows = inputs_ + static_cast<Eigen::Index>(cones_.size());
+  now_lower_ = lower_;
+  now_upper_ = upper_;
+  hessian_.setZero(most, most);
+  gradient_.setZero(most);
+  equalities_.setZero(row_count, most);
+  equality_values_.setZero(row_count);
+  rows_.setZero(rows, most);
+  row_lower_.setConstant(rows, -kInfinity);
+  row_upper_.setConstant(rows, kInfinity);
+  solution_.setZero(most);
+  at_bound_.assign(static_cast<std::size_t>(inputs_), false);
+}
+
+void LimitedControls::begin(const Eigen::VectorXd * last) noexcept CD_NONBLOCKING
+{
+  now_lower_ = lower_;
+  now_upper_ = upper_;
+  if (last)
+  {
+    // What the rate allows goes first where both cannot be met: it leads back to the bounds.
+    for (Eigen::Index i = 0; i < inputs_; ++i)
+    {
+      const double from = (*last)(i)-rate_(i);
+      const double to = (*last)(i) + rate_(i);
+      now_lower_(i) = std::min(std::max(lower_(i), from), to);
+      now_upper_(i) = std::max(std::min(upper_(i), to), from);
+    }
+  }
+}
+
+bool LimitedControls::admits(
+  const Eigen::VectorXd & tau, const Reduction & reduction,
+  const Workspace & workspace) noexcept CD_NONBLOCKING
+{
+  if ((tau.array() < now_lower_.array()).any() || (tau.array() > now_upper_.array()).any())
+  {
+    return false;
+  }
+  for (const ConeRow & cone : cones_)
+  {
+    if (!workspace.is_active(cone.constraint))
+    {
+      continue;
+    }
+    double value = 0.0;
+    for (const auto & [row, coefficient] : cone.terms)
+    {
+      value += coefficient * (reduction.free_multipliers()(row) +
+                              reduction.multiplier_response().row(row).dot(tau));
+    }
+    if (!(value >= cone.lower))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+void LimitedControls::load_rows(const Reduction & reduction, const Workspace & workspace) noexcept
+  CD_NONBLOCKING
+{
+  const auto Z = reduction.multiplier_null_space();
+  open_ = cones_.empty() ? 0 : Z.cols();
+  rows_.setZero();
+  rows_.topLeftCorner(inputs_, inputs_).setIdentity();
+  row_lower_.head(inputs_) = now_lower_;
+  row_upper_.head(inputs_) = now_upper_;
+  for (std::size_t i = 0; i < cones_.size(); ++i)
+  {
+    const ConeRow & cone = cones_[i];
+    const Eigen::Index k = inputs_ + static_cast<Eigen::Index>(i);
+    double constant = 0.0;
+    for (const auto & [row, coefficient] : cone.terms)
+    {
+      rows_.row(k).head(inputs_) += coefficient * reduction.multiplier_response().row(row);
+      rows_.row(k).segment(inputs_, open_) += coefficient * Z.row(row);
+      constant += coefficient * reduction.free_multipliers()(row);
+    }
+    row_lower_(k) = workspace.is_active(cone.constraint) ? cone.lower - constant : -kInfinity;
+  }
+}
+
+Status LimitedControls::minimise(int equalities) noexcept CD_NONBLOCKING
+{
+  const Eigen::Index n = inputs_ + open_;
+  const Status status = program_.solve(
+    {hessian_.topLeftCorner(n, n), gradient_.head(n), equalities_.topLeftCorner(equalities, n),
+     equality_values_.head(equalities), rows_.leftCols(n), row_lower_, row_upper_});
+  if (status == Status::kOk)
+  {
+    solution_.head(n) = program_.solution();
+  }
+  return status;
+}
+
+Status LimitedControls::solve(
+  const Wish & wish, const Reduction & reduction, const Workspace & workspace,
+  Eigen::VectorXd & tau) noexcept CD_NONBLOCKING
+{
+  load_rows(reduction, workspace);
+  equalities_.setZero();
+  Status status = Status::kOk;
+  int begin = 0;
+  bool found = false;
+  for (int level = 0; level < wish.level_count && status == Status::kOk; ++level)
+  {
+    const int end = wish.level_ends[static_cast<std::size_t>(level)];
+    hessian_.setZero();
+    gradient_.setZero();
+    auto H = hessian_.topLeftCorner(inputs_, inputs_);
+    for (int row = begin; row < end; ++row)
+    {
+      H.noalias() += wish.rows.row(row).transpose() * wish.rows.row(row);
+      gradient_.head(inputs_) -= wish.right(row) * wish.rows.row(row).transpose();
+    }
+    status = minimise(begin);
+    if (status == Status::kOk)
+    {
+      found = true;
+      for (int row = begin; row < end; ++row)
+      {
+        equalities_.row(row).head(inputs_) = wish.rows.row(row);
+        equality_values_(row) = wish.rows.row(row).dot(solution_.head(inputs_));
+      }
+      begin = end;
+    }
+  }
+  if (status == Status::kOk)
+  {
+    // Of splits of the forces the smallest, without weight against the controls.
+    constexpr double kSplitWeight = 1e-6;
+    hessian_.setZero();
+    auto H = hessian_.topLeftCorner(inputs_, inputs_);
+    if (wish.metric)
+    {
+      H = *wish.metric;
+    }
+    else
+    {
+      H.setIdentity();
+    }
+    hessian_.diagonal().segment(inputs_, open_).setConstant(kSplitWeight * H.diagonal().maxCoeff());
+    gradient_.setZero();
+    gradient_.head(inputs_).noalias() = -(H * wish.null_vector);
+    status = minimise(begin);
+  }
+  if (found)
+  {
+    // A later level that could not be solved leaves what the earlier ones gave.
+    tau = solution_.head(inputs_);
+    status = Status::kOk;
+  }
+  else
+  {
+    status = Status::kInfeasible;
+  }
+  tau = tau.cwiseMax(now_lower_).cwiseMin(now_upper_);
+  for (Eigen::Index i = 0; i < inputs_; ++i)
+  {
+    const double near = 1e-9 * (1.0 + std::abs(tau(i)));
+    at_bound_[static_cast<std::size_t>(i)] =
+      tau(i) - now_lower_(i) <= near || now_upper_(i) - tau(i) <= near;
+  }
+  return status;
+}
+
+}  // namespace constrained_dynamics
