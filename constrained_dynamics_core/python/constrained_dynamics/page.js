@@ -163,6 +163,9 @@
     const heads = (arrow.kind === "torque" ? [0, 1] : [0]).map(
       () => new THREE.Mesh(new THREE.ConeGeometry(2.6 * radius, 6 * radius, 24), material));
     group.add(shaft, ...heads);
+    // What is inside a body shines through it.
+    const ghost = new THREE.MeshBasicMaterial({color: colour, transparent: true, opacity: 0.3, depthTest: false, depthWrite: false});
+    for (const part of [shaft, ...heads]) part.add(new THREE.Mesh(part.geometry, ghost));
     root.add(group);
     const point = array(arrow.point), vector = array(arrow.vector);
     const up_y = new THREE.Vector3(0, 1, 0), v = new THREE.Vector3();

@@ -5,12 +5,15 @@
 
 #include "common.hpp"
 #include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/constraints/centre_of_mass.hpp"
 #include "constrained_dynamics/constraints/compliant_row.hpp"
 #include "constrained_dynamics/constraints/contact_tangents.hpp"
 #include "constrained_dynamics/constraints/distance.hpp"
+#include "constrained_dynamics/constraints/energy.hpp"
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
+#include "constrained_dynamics/constraints/joint_position.hpp"
 #include "constrained_dynamics/constraints/joint_slip.hpp"
 #include "constrained_dynamics/constraints/knife_edge.hpp"
 #include "constrained_dynamics/constraints/point_on_line.hpp"
@@ -302,6 +305,47 @@ void bind_of_coordinates(nb::module_ & module)
       },
       "name"_a, "system"_a, "coordinate"_a, "formula"_a, nb::kw_only(), "parameters"_a = nb::dict(),
       "definitions"_a = nb::dict(), KeepsSystem());
+  nb::class_<JointPosition, Constraint>(
+    module, "JointPosition", "Coordinates have given values: locked joints.")
+    .def(
+      "__init__",
+      [](
+        JointPosition * self, const std::string & name, const System & system,
+        const nb::dict & values)
+      {
+        std::vector<CoordinateValue> coordinates;
+        for (const auto & [coordinate, value] : values)
+        {
+          coordinates.push_back(
+            {nb::cast<std::string>(coordinate), nb::cast<double>(nb::float_(value))});
+        }
+        new (self) JointPosition(name, system, coordinates);
+      },
+      "name"_a, "system"_a, "values"_a, KeepsSystem(), "values: coordinate → value.");
+  nb::class_<CentreOfMass, Constraint>(
+    module, "CentreOfMass",
+    "The centre of mass of a RigidBodySystem stays at a position of the world, in rows out of x y "
+    "z.")
+    .def(
+      "__init__",
+      [](
+        CentreOfMass * self, const std::string & name, const System & system,
+        const std::vector<std::string> & rows, const Vector & position)
+      { new (self) CentreOfMass(name, system, rows, vector3(position, "position")); },
+      "name"_a, "system"_a, "rows"_a = CentreOfMass::all_rows(), nb::kw_only(),
+      "position"_a = nb::make_tuple(0.0, 0.0, 0.0), KeepsSystem());
+  nb::enum_<EnergyKind>(module, "EnergyKind")
+    .value("KINETIC", EnergyKind::kKinetic)
+    .value("TOTAL", EnergyKind::kTotal);
+  nb::class_<Energy, Constraint>(
+    module, "Energy",
+    "The energy of a RigidBodySystem has a given value: a nonlinear velocity row.")
+    .def(
+      "__init__",
+      [](
+        Energy * self, const std::string & name, const System & system, EnergyKind kind,
+        double value) { new (self) Energy(name, system, kind, value); },
+      "name"_a, "system"_a, "kind"_a = EnergyKind::kTotal, "value"_a = 0.0, KeepsSystem());
   nb::class_<JointSlip, Constraint>(
     module, "JointSlip",
     "The speed of a joint of one degree of freedom: what friction in it acts on; in force the "

@@ -53,11 +53,14 @@ void bind_basics(nb::module_ & module)
 {
   nb::enum_<Status>(
     module, "Status",
-    "What happened in a function of the control cycle. Outputs are written for OK, SINGULAR and\n"
-    "INCONSISTENT only (see has_output).")
+    "What happened in a function of the control cycle. Outputs are written for OK, SINGULAR,\n"
+    "INCONSISTENT and LIMITED only (see has_output).")
     .value("OK", Status::kOk, "The asked-for thing happened.")
     .value("SINGULAR", Status::kSingular, "The rank of the rows fell below their nominal rank.")
     .value("INCONSISTENT", Status::kInconsistent, "The rows contradict each other.")
+    .value(
+      "LIMITED", Status::kLimited,
+      "Limits of the controls bind: outputs are for the closest motion within them.")
     .value("NON_FINITE_INPUT", Status::kNonFiniteInput, "An input is NaN or infinite.")
     .value("NON_FINITE_RESULT", Status::kNonFiniteResult, "A result would be NaN or infinite.")
     .value("SIZE_MISMATCH", Status::kSizeMismatch, "A vector has the wrong size.")
@@ -72,7 +75,8 @@ void bind_basics(nb::module_ & module)
       "USER_FUNCTION_FAILED", Status::kUserFunctionFailed, "A user's function raised an exception.")
     .value(
       "NO_UNIQUE_SOLUTION", Status::kNoUniqueSolution,
-      "Dry friction leaves no or more than one motion (Painlevé).");
+      "Dry friction leaves no or more than one motion (Painlevé).")
+    .value("INFEASIBLE", Status::kInfeasible, "No values meet all limits and rows at once.");
   module.def(
     "has_output", [](Status status) { return has_output(status); }, "status"_a,
     "Whether a function that returned this status wrote its outputs.");

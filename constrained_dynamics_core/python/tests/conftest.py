@@ -8,6 +8,9 @@ import pytest
 import constrained_dynamics as cd
 
 CONFIG = Path(os.environ.get("CD_CONFIG", Path(cd.__file__).parent / "config"))
+# Those that need no robot data of another package.
+SMALL_EXAMPLES = [
+    name for name in cd.examples() if "example-robot-data" not in Path(cd.example(name)).read_text()]
 
 
 @pytest.fixture

@@ -119,6 +119,9 @@ def test_all_constraint_types_expect_rows():
         cd.JointCoupling("gear", system, {"j1": 1.0, "j2": -2.0}, offset=0.1),
         cd.PrescribedCoordinate("drive", system, "j1", "a*sin(t)", parameters={"a": 0.3}),
         cd.PrescribedPosition("path", system, "ball", position={"x": "t", "z": "0.5"}),
+        cd.JointPosition("locked", system, {"j1": 0.2}),
+        cd.CentreOfMass("balance", system, ["x", "y"]),
+        cd.Energy("energy", system, cd.EnergyKind.KINETIC, 1.0),
         cd.JointSlip("friction", system, "j2"),
         cd.CompliantRow(plane, velocity_gain=-1.0, position_gain=-2.0)]
     with pytest.raises(ValueError, match="plane"):
@@ -129,7 +132,7 @@ def test_all_constraint_types_expect_rows():
     assert dynamics.update_rows(q, np.zeros(8), workspace=workspace) == cd.Status.OK
     assert workspace.rows.jacobian.shape == (dynamics.constraints.row_count, 8)
     types = [dynamics.constraints[i].type for i in range(len(dynamics.constraints))]
-    assert len(set(types)) == 10 and types[0] == "point_on_plane"
+    assert len(set(types)) == 14 and types[0] == "point_on_plane"
     np.testing.assert_allclose(workspace.rows.position[0], 0.1)
     assert dynamics.constraints.row_names[:3] == ["plane/normal", "line/normal_1", "line/normal_2"]
     assert system.total_mass == pytest.approx(4.0)

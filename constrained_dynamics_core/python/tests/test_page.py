@@ -14,6 +14,7 @@ import pytest
 import constrained_dynamics as cd
 from constrained_dynamics import page, shapes
 from constrained_dynamics.drawing import Drawing
+from conftest import SMALL_EXAMPLES
 from test_dynamics import LENGTH, rod
 
 BROWSER = next((found for found in map(shutil.which, (
@@ -127,8 +128,7 @@ def test_textbook_system_expect_point_with_force(pendulum):
     np.testing.assert_allclose(np.cross(arrow.vector, point), 0.0, atol=1e-9)  # along the rod
 
 
-@pytest.mark.parametrize("name", [
-    name for name in cd.examples() if name not in ("panda_cutter", "solo12_drop")])
+@pytest.mark.parametrize("name", SMALL_EXAMPLES)
 def test_examples_expect_a_drawing(name):
     scenario = cd.Scenario.load(cd.example(name))
     end = scenario.initial.time + 0.02

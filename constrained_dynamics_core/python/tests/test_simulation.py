@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import constrained_dynamics as cd
+from conftest import SMALL_EXAMPLES
 from test_dynamics import LENGTH, rod
 
 
@@ -175,9 +176,7 @@ def test_scenario_expect_same_numbers_as_the_command(tmp_path):
         record.wrench_force[:, 0, 2], [float(line["force.loop.z"]) for line in table])
 
 
-@pytest.mark.parametrize("name", [
-    name for name in cd.examples()
-    if name not in ("panda_cutter", "solo12_drop")])
+@pytest.mark.parametrize("name", SMALL_EXAMPLES)
 def test_examples_expect_to_load_and_start(name):
     scenario = cd.Scenario.load(cd.example(name))
     workspace = scenario.make_workspace()
