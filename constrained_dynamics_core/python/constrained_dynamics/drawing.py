@@ -59,19 +59,9 @@ class Drawing:
         positions = np.stack(list(place.values()), axis=1).reshape(-1, 3)
         extent = max(extent, float(np.ptp(positions, axis=0).max(initial=0.0)), 0.05)
         self.thickness = 0.005 * extent
-        sticks = []
-        for child, parent in self._joints():
-            if child in drawn and parent in drawn:
-                continue
-            if child not in drawn or parent not in drawn:
-                sticks.append((parent, child))
-        for frame in self._constraint_frames():
-            body = self.system.body_of_frame(frame)
-            if frame != "world" and body != "world" and body in known and frame != body:
-                sticks.append((body, frame))
-        for frame in self._tool_frames():
-            sticks.append(frame)
-        for a, b in dict.fromkeys(sticks):
+        sticks = [
+            (parent, child) for child, parent in self._joints() if child not in drawn or parent not in drawn]
+        for a, b in dict.fromkeys(sticks + self._tool_sticks()):
             length = np.linalg.norm(place[a] - place[b], axis=1)
             if length.max() > 1e-6 and (np.ptp(length) < 1e-6 * max(length.max(), 1.0) or a == "world"):
                 self._stick(place[a], place[b])
@@ -98,25 +88,19 @@ class Drawing:
                 frames += [frame for frame in (pair.frame_a, pair.frame_b) if frame in self.system.frame_names]
         return list(dict.fromkeys(frames))
 
-    def _tool_frames(self):
-        """Segments from links to frames that stand away from them, one for each constraint's frame."""
-        names = self.system.frame_names
+    def _tool_sticks(self):
+        """From moving links to the frames of constraints that stand away from them."""
+        moving = set(self._ends())
         out = []
         for frame in self._constraint_frames():
             body = self.system.body_of_frame(frame)
-            if body == frame:  # an attachment or a link that is fixed to a moving one
-                moving = [child for child, _ in self._joints()]
-                if frame in moving or frame == "world":
-                    continue
-                nearest = self._carrier(frame)
-                if nearest:
-                    out.append((nearest, frame))
-            elif body in names and body != "world":
-                out.append((body, frame))
+            carrier = self._carrier(frame) if body == frame else body
+            if frame not in moving and carrier not in (None, "world", frame) and carrier in self.system.frame_names:
+                out.append((carrier, frame))
         return out
 
     def _carrier(self, frame):
-        """The moving link that a frame is fixed to: its distance to all points of it never changes."""
+        """The moving link that a frame is fixed to: its pose in it never changes; None for no such link."""
         names = [child for child, _ in self._joints()]
         if not names:
             return None

@@ -72,6 +72,7 @@ def write_page(record, path, *, title="run", description="", shapes=(), notes=()
             if details.strip() else "",
             "STYLE": (folder / "page.css").read_text(encoding="utf-8"),
             "MESHCAT": _script(_meshcat()), "PLOTLY": _script(_plotly()),
+            "LICENCES": _script(_licences()),
             "DATA": json.dumps(data, allow_nan=False).replace("</", "<\\/"), "BLOB": blob.text(),
             "PROGRAM": (folder / "page.js").read_text(encoding="utf-8")}.items():
         page = page.replace("{{" + key + "}}", value)
@@ -108,6 +109,11 @@ def _library(package, file):
 
 def _meshcat():
     return _library("meshcat", "viewer/dist/main.min.js")
+
+
+def _licences():
+    """Of meshcat with what it contains; plotly's stands in its own first lines."""
+    return _library("meshcat", "viewer/LICENSE") + _library("meshcat", "viewer/dist/main.min.js.LICENSE.txt")
 
 
 def _plotly():

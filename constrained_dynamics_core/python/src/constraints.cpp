@@ -47,6 +47,16 @@ FormulaNames names_of(const nb::dict & parameters, const nb::dict & definitions)
   return names;
 }
 
+/// The index of a constraint that exists. @throw IndexError.
+int existing(const ConstraintSet & set, int i)
+{
+  if (!(i >= 0 && i < set.size()))
+  {
+    throw nb::index_error("there is no such constraint");
+  }
+  return i;
+}
+
 void bind_base(nb::module_ & module)
 {
   nb::class_<RowDescription>(module, "Row", "What is constant about one row.")
@@ -91,13 +101,8 @@ void bind_base(nb::module_ & module)
         {
           return set[set.index(*name)];
         }
-        const int given = std::get<int>(key);
-        const int i = given < 0 ? given + set.size() : given;
-        if (!(i >= 0 && i < set.size()))
-        {
-          throw nb::index_error("there is no such constraint");
-        }
-        return set[i];
+        const int i = std::get<int>(key);
+        return set[existing(set, i < 0 ? i + set.size() : i)];
       },
       "key"_a, nb::rv_policy::reference_internal, "By name or index.")
     .def("index", &ConstraintSet::index, "name"_a, "Index of a constraint by its name.")
@@ -114,11 +119,15 @@ void bind_base(nb::module_ & module)
         return names;
       },
       "'constraint/label' of each row.")
-    .def("row_offset", &ConstraintSet::row_offset, "constraint"_a, "First row of a constraint.")
+    .def(
+      "row_offset",
+      [](const ConstraintSet & set, int i) { return set.row_offset(existing(set, i)); },
+      "constraint"_a, "First row of a constraint.")
     .def_prop_ro("wrench_count", &ConstraintSet::wrench_count)
     .def(
-      "wrench_offset", &ConstraintSet::wrench_offset, "constraint"_a,
-      "First wrench pair of a constraint.");
+      "wrench_offset",
+      [](const ConstraintSet & set, int i) { return set.wrench_offset(existing(set, i)); },
+      "constraint"_a, "First wrench pair of a constraint.");
 }
 
 void bind_between_frames(nb::module_ & module)

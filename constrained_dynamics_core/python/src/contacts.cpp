@@ -75,8 +75,7 @@ void bind_contact_set(nb::module_ & module)
       nb::init<const ConstraintSet &, std::vector<Contact>, std::vector<DryFriction>>(),
       "constraints"_a, "contacts"_a, "frictions"_a = std::vector<DryFriction>())
     .def_prop_ro("contacts", &ContactSet::contacts)
-    .def_prop_ro("frictions", &ContactSet::frictions)
-    .def("manages", &ContactSet::manages, "constraint"_a);
+    .def_prop_ro("frictions", &ContactSet::frictions);
 
   nb::enum_<ContactEventKind>(module, "EventKind")
     .value("IMPACT", ContactEventKind::kImpact, "speeds jumped")

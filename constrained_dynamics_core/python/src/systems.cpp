@@ -37,7 +37,6 @@ struct Kinematics
 {
   std::shared_ptr<const System> system;
   std::unique_ptr<SystemData> data;
-  bool has_dynamics = false;
 
   void update(double time, const VectorArgument & q, const std::optional<VectorArgument> & u)
   {
@@ -46,12 +45,10 @@ struct Kinematics
     {
       speeds = checked(*u, system->speed_count(), "u");
     }
-    has_dynamics = false;
     require_output(
       system->update_kinematics(time, checked(q, system->coordinate_count(), "q"), speeds, *data),
       "kinematics");
     require_output(system->update_dynamics(*data), "dynamics");
-    has_dynamics = true;
   }
   const SystemTerms & terms() const { return data->terms; }
 };

@@ -26,6 +26,8 @@ def test_messages_expect_those_of_the_core(four_bar, pendulum):
             (lambda: cd.Simulation(dynamics, cd.State(q, np.zeros(3)), step=-1.0), "step"),
             (lambda: cd.ConstraintSet(pendulum, [dynamics.constraints[0]]), "another system"),
             (lambda: cd.Dynamics(system, [None]), "empty constraint"),
+            (lambda: dynamics.analyse(cd.State([1.0], [1.0]), workspace), ""),
+            (lambda: cd.analyse_integrability(dynamics, [1.0]), ""),
             (lambda: dynamics.constraints["nothing"], "nothing"),
             (lambda: dynamics.set_active(7, True, workspace), "7"),
             (lambda: system.frame_poses([[0.0, 1.0]], ["world"]), "2 columns; 3"),
@@ -53,6 +55,15 @@ def test_values_that_are_not_finite_expect_status_and_untouched_solution(four_ba
     assert status == cd.Status.NON_FINITE_INPUT and not cd.has_output(status)
     np.testing.assert_array_equal(workspace.solution.acceleration, before)
     assert cd.status_name(status) == "non_finite_input"
+
+
+def test_indices_that_do_not_exist_expect_index_error(four_bar):
+    constraints = four_bar[1].constraints
+    for call in (constraints.row_offset, constraints.wrench_offset, constraints.__getitem__):
+        for index in (1, -2, 10**6):
+            with pytest.raises(IndexError):
+                call(index)
+    assert constraints[-1].name == "loop"
 
 
 def test_wrong_types_expect_type_error(four_bar):
