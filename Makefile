@@ -76,12 +76,16 @@ bench: ## the library and its peers on the same systems: out/bench/bench.json an
 	  echo "make bench: BENCH is '$(BENCH)'; allowed are full (the default) and quick" >&2; exit 1 ;; esac
 	@setup/setup.sh --bench 4.1
 	$(call configure,bench)
-	@echo "== build: cd_bench ($(JOBS) at a time)"
-	@cmake --build build/bench --parallel $(JOBS) --target cd_bench
+	@echo "== build: cd_bench, cd_servo_bench ($(JOBS) at a time)"
+	@cmake --build build/bench --parallel $(JOBS) --target cd_bench cd_servo_bench
 	@echo "== run: $(BENCH)"
 	@.venv/bin/python -B constrained_dynamics_core/bench/run_bench.py build/bench/bin/cd_bench out/bench \
 	  $(if $(filter quick,$(BENCH)),--quick)
-	@echo "== written: out/bench/bench.json out/bench/table.md"
+	@echo "== run: a whole servo cycle"
+	@build/bench/bin/cd_servo_bench --benchmark_repetitions=$(if $(filter quick,$(BENCH)),3,9) \
+	  --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true \
+	  --benchmark_min_time=0.05 --benchmark_out=out/bench/servo.json --benchmark_out_format=json 2>/dev/null
+	@echo "== written: out/bench/bench.json out/bench/table.md out/bench/servo.json"
 
 setup: ## Debian packages and .venv (all other targets call it)
 	@setup/setup.sh $(PINOCCHIO)
