@@ -85,12 +85,14 @@ Status Dynamics::reduce(
   if (system().driven_speeds().empty())
   {
     kane.respond(workspace.terms().input_matrix, reduction.input_response_);
+    reduction.effort_metric_.noalias() =
+      workspace.terms().input_matrix.transpose() * reduction.input_response_;
   }
   else
   {
     respond_driven(workspace, reduction);
   }
-  if (with_effort)
+  if (with_effort && system().driven_speeds().empty())
   {
     multiply(
       workspace.terms().input_matrix.transpose(), reduction.input_response_,
@@ -140,6 +142,13 @@ void Dynamics::respond_driven(Workspace & workspace, Reduction & reduction) cons
     // The reduced inertia is as it was, so it is regular.
     (void)kane.solve_reduced(column);
     reduction.input_response_.col(j) = kane.acceleration;
+  }
+  // Driven speeds move others by the rows, not by forces, so that Gᵀ Y is no metric: Yᵀ Q Y is.
+  for (Eigen::Index j = 0; j < terms.input_matrix.cols(); ++j)
+  {
+    reduction.column_.noalias() = terms.mass_matrix * reduction.input_response_.col(j);
+    reduction.effort_metric_.col(j).noalias() =
+      reduction.input_response_.transpose() * reduction.column_;
   }
 }
 

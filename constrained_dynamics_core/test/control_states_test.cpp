@@ -19,6 +19,7 @@
 #include "constrained_dynamics/derivatives.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/null_space.hpp"
+#include "constrained_dynamics/reduction.hpp"
 #include "constrained_dynamics/rigid_body_system.hpp"
 #include "constrained_dynamics/servo_law.hpp"
 #include "constrained_dynamics/simulation.hpp"
@@ -143,6 +144,38 @@ TEST(ControlStates, when_controls_rest_expect_constraints_without_power)
   ASSERT_EQ(dynamics.solve(0.0, p.q(), p.u(), VectorXd::Zero(1), workspace), Status::kOk);
   EXPECT_NEAR(
     workspace.solution().constraint_force.dot(p.u()), -p.tension(0.0) * p.length_rate, 1e-11);
+}
+
+TEST(ControlStates, when_reducing_to_inputs_expect_the_motion_they_cause_and_its_metric)
+{
+  // A force on the particle beside the drawn cable: one input acts by a force, one by the row.
+  AnalyticDescription d = particle();
+  d.inputs = {{"push", {{"x", "1"}}}};
+  CablePendulum p;
+  p.system = make_control_state_system(d, {{}, {"length"}});
+  p.angle = 0.7;
+  p.rate = 1.1;
+  p.length_rate = 0.4;
+  const Dynamics dynamics = make_dynamics(p.system, RowLevel::kPosition, {"x^2 + y^2 - length^2"});
+  Workspace workspace(dynamics);
+  Reduction reduction(dynamics);
+  ASSERT_EQ(dynamics.update_rows(0.0, p.q(), p.u(), workspace), Status::kOk);
+  ASSERT_EQ(dynamics.reduce(workspace, reduction), Status::kOk);
+  const MatrixXd Y = reduction.input_response();
+  const VectorXd free = reduction.free_acceleration();
+  const MatrixXd H = reduction.effort_metric();
+  const MatrixXd Q = workspace.terms().mass_matrix;
+  EXPECT_LE((H - H.transpose()).norm(), 1e-13);
+  Random random(64);
+  for (int i = 0; i < 20; ++i)
+  {
+    const VectorXd inputs = 5.0 * random.vector(2);
+    ASSERT_EQ(dynamics.solve(0.0, p.q(), p.u(), inputs, workspace), Status::kOk);
+    const VectorXd & acceleration = workspace.solution().acceleration;
+    EXPECT_LE((free + Y * inputs - acceleration).norm(), 1e-11);
+    const VectorXd away = acceleration - free;
+    EXPECT_NEAR(inputs.dot(H * inputs), away.dot(Q * away), 1e-9);
+  }
 }
 
 TEST(ControlStates, when_projecting_expect_controls_untouched)
