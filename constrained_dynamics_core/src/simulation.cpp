@@ -121,7 +121,10 @@ Simulation::Simulation(
   slopes_.assign(Scheme::kMostStages, Eigen::VectorXd::Zero(size));
   no_impulse_.setZero(system.speed_count());
   events_.reserve(kEventCapacity);
-  contacts_->set_step(options_.integrator == Integrator::kDopri5 ? 0.0 : options_.step);
+  const bool is_adaptive = options_.integrator == Integrator::kDopri5;
+  contacts_->set_step(is_adaptive ? 0.0 : options_.step);
+  // The direction of a slip as small as the tolerance is one of errors.
+  contacts_->set_least_creep(is_adaptive ? 10.0 * options_.absolute_tolerance : 0.0);
   contacts_->reset(workspace_);
 }
 

@@ -261,8 +261,8 @@ void ContactRuntime::choose_slips(double time, const Workspace & workspace) noex
     }
     const bool has_ended =
       state.slip == Slip::kSlide && has_fired &&
-      (row_count(k) == 1 || speed <= kEndOfSlip * friction.creep_speed || along <= 0.0);
-    if (speed > friction.creep_speed && !has_ended)
+      (row_count(k) == 1 || speed <= kEndOfSlip * creep_speed(k) || along <= 0.0);
+    if (speed > creep_speed(k) && !has_ended)
     {
       state.slip = Slip::kSlide;
       state.armed = true;

@@ -142,6 +142,11 @@ bool ContactRuntime::is_dry(int i) const noexcept
   return set_->frictions()[static_cast<std::size_t>(i)].stiction > 0.0;
 }
 
+double ContactRuntime::creep_speed(int i) const noexcept
+{
+  return std::max(set_->frictions()[static_cast<std::size_t>(i)].creep_speed, least_creep_);
+}
+
 void ContactRuntime::slide_direction(int i, const Workspace & workspace, double * s) const noexcept
 {
   const FrictionState & state = friction_[static_cast<std::size_t>(i)];
@@ -154,9 +159,7 @@ void ContactRuntime::slide_direction(int i, const Workspace & workspace, double 
   const int row = row_of_friction(i);
   const double v[2] = {workspace.rows().velocity(row), workspace.rows().velocity(row + 1)};
   const double length = std::hypot(v[0], v[1]);
-  if (
-    length > set_->frictions()[static_cast<std::size_t>(i)].creep_speed &&
-    v[0] * s[0] + v[1] * s[1] > 0.0)
+  if (length > creep_speed(i) && v[0] * s[0] + v[1] * s[1] > 0.0)
   {
     s[0] = v[0] / length;
     s[1] = v[1] / length;
@@ -352,7 +355,7 @@ double ContactRuntime::event_function(int i, const Workspace & workspace) const 
   {
     along += state.direction[r] * workspace.rows().velocity(row + r);
   }
-  const double creep = set_->frictions()[static_cast<std::size_t>(k)].creep_speed;
+  const double creep = creep_speed(k);
   switch (state.slip)
   {
     case Slip::kNone:
@@ -408,7 +411,7 @@ void ContactRuntime::commit(const Workspace & workspace) noexcept CD_NONBLOCKING
     {
       along += state.direction[r] * workspace.rows().velocity(row + r);
     }
-    state.armed = state.armed || along > 2.0 * friction.creep_speed;
+    state.armed = state.armed || along > 2.0 * creep_speed(k);
     if (state.armed && row_count(k) == 2)
     {
       double s[2];

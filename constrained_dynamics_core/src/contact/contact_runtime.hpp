@@ -51,6 +51,9 @@ public:
   /// The step after which modes are looked at; 0: events are located.
   void set_step(double step) noexcept { step_ = step; }
 
+  /// Slip below this says nothing, whatever the creep speeds: what the integrator leaves open.
+  void set_least_creep(double speed) noexcept { least_creep_ = speed; }
+
   /// Forgets everything: all contacts open, their rows switched off.
   void reset(Workspace & workspace) noexcept CD_NONBLOCKING;
 
@@ -129,6 +132,7 @@ private:
   double tangent_force(int friction, const Workspace & workspace) const noexcept;
   double static_bound(int friction, const Workspace & workspace) const noexcept;
   bool is_dry(int friction) const noexcept;
+  double creep_speed(int friction) const noexcept;
   void slide_direction(int friction, const Workspace & workspace, double * s) const noexcept;
   double dahl_force(int friction, const Workspace & workspace) const noexcept;
   void add_given(int friction, double bound, Workspace & workspace) const noexcept;
@@ -150,6 +154,7 @@ private:
   const Dynamics * dynamics_;
   std::shared_ptr<const ContactSet> set_;
   double step_ = 0.0;
+  double least_creep_ = 0.0;
   double unseen_ = 0.0;  // speed of bounces that fixed steps cannot see
   std::vector<Normal> normal_;
   std::vector<Normal> old_normal_;

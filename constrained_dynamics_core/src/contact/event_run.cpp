@@ -182,6 +182,8 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
 {
   // Events that follow each other without time passing: beyond this nothing will change any more.
   constexpr int kMostAtOnce = 200;
+  // Relative to the time: below it a step is a few roundings of the clock.
+  constexpr double kSmallestStep = 1e-14;
   const auto system = [&](const StateVector & at, StateVector & slope, double time)
   {
     slope.resize(at.size());
@@ -242,7 +244,7 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
                                 : std::numeric_limits<double>::infinity();
         const std::pair<double, double> span = stepper.do_step(system);
         ++counts_.steps;
-        if (!(span.second > span.first))
+        if (!(span.second - span.first > kSmallestStep * std::max(1.0, std::abs(span.second))))
         {
           return finish(Status::kNotConverged, false);
         }
