@@ -94,7 +94,8 @@ struct ServoWorkspace::Scratch
     response(Eigen::MatrixXd::Zero(speed_count, row_count)),
     gram(Eigen::MatrixXd::Zero(row_count, row_count)),
     motion(Eigen::VectorXd::Zero(speed_count)),
-    weights(Eigen::VectorXd::Zero(row_count))
+    weights(Eigen::VectorXd::Zero(row_count)),
+    residual(Eigen::VectorXd::Zero(row_count))
   {
   }
 
@@ -115,6 +116,7 @@ struct ServoWorkspace::Scratch
   Eigen::MatrixXd gram;      // A_s · response
   Eigen::VectorXd motion;    // Y τ
   Eigen::VectorXd weights;
+  Eigen::VectorXd residual;                 // S τ − z
   std::unique_ptr<LimitedControls> limits;  // null: none
   bool limited = false;
   bool cones_met = true;
@@ -168,6 +170,8 @@ ServoWorkspace::ServoWorkspace(const ServoLaw & law)
     largest = std::max(largest, rows);
   }
   nominal_rank_.assign(law.levels_.size(), -1);
+  prepared_enabled_ = enabled_;
+  prepared_active_.assign(static_cast<std::size_t>(law.passive().constraints().size()), true);
   work_ = std::make_unique<Scratch>(
     static_cast<int>(l), static_cast<int>(m), largest, static_cast<int>(n));
   work_->level_ends.assign(law.levels_.size(), 0);
@@ -176,6 +180,18 @@ ServoWorkspace::ServoWorkspace(const ServoLaw & law)
     work_->limits = std::make_unique<LimitedControls>(
       law.passive().constraints(), law.options(), law.row_count());
   }
+}
+
+bool ServoWorkspace::is_prepared() const noexcept CD_NONBLOCKING
+{
+  for (std::size_t i = 0; i < prepared_active_.size(); ++i)
+  {
+    if (workspace_.is_active(static_cast<int>(i)) != prepared_active_[i])
+    {
+      return false;
+    }
+  }
+  return enabled_ == prepared_enabled_;
 }
 
 ServoWorkspace::~ServoWorkspace() = default;
@@ -289,6 +305,30 @@ int ServoLaw::task_index(const std::string & name) const
 
 // ---- a cycle -----------------------------------------------------------------------------------
 
+bool ServoLaw::fits(const ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const auto matches = [](const Gain & gain, Eigen::Index rows) noexcept
+  { return !gain.is_matrix() || (gain.matrix().rows() == rows && gain.matrix().cols() == rows); };
+  if (
+    workspace.gains_.size() != tasks_.size() || workspace.rows_.bias.size() != row_count_ ||
+    workspace.external_null_vector_.size() != passive_->system().input_count())
+  {
+    return false;
+  }
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+  {
+    const ErrorDynamics & gains = workspace.gains_[i];
+    const Eigen::Index rows = tasks_[i].constraint->row_count();
+    if (
+      !matches(gains.velocity, rows) || !matches(gains.position, rows) ||
+      !matches(gains.first_order, rows))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
 Status ServoLaw::evaluate_rows(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
 {
   Rows & rows = workspace.rows_;
@@ -351,6 +391,12 @@ Status ServoLaw::form(
     const Eigen::Index count = constraint.row_count();
     auto z = work.z.segment(offset, count);
     auto S = work.S.middleRows(offset, count);
+    if (!workspace.enabled_[i])
+    {
+      z.setZero();
+      S.setZero();
+      continue;
+    }
     if (const ForceServo * force = dynamic_cast<const ForceServo *>(&constraint))
     {
       for (Eigen::Index k = 0; k < count; ++k)
@@ -432,7 +478,8 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
   {
     return;
   }
-  const int nominal = workspace.nominal_rank_[static_cast<std::size_t>(level)];
+  const int nominal =
+    workspace.is_prepared() ? workspace.nominal_rank_[static_cast<std::size_t>(level)] : -1;
   LevelSolver::Rows rows{
     work.ordered_S.middleRows(begin, m), work.ordered_z.segment(begin, m),
     work.ordered_size.segment(begin, m), std::min(nominal, static_cast<int>(m)), nullptr};
@@ -481,6 +528,11 @@ void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
   if (work.limits->admits(work.tau, reduction, workspace.workspace_))
   {
     return;
+  }
+  if (work.damped)
+  {
+    // What the damped controls do is wished, not what would take unbounded ones.
+    work.ordered_z.noalias() = work.ordered_S * work.solver.solution();
   }
   const bool ideal = options_.metric == ServoMetric::kIdeal;
   const Status status = work.limits->solve(
@@ -551,8 +603,7 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
   }
   result.error = workspace.rows_.position;
   result.error_rate = workspace.rows_.velocity;
-  result.residual = -work.z;
-  result.residual.noalias() += work.S * work.tau;
+  result.residual = work.residual;
   result.rank = work.rank;
   result.null_dimension = work.solver.open_dimension();
   result.condition = work.condition;
@@ -612,6 +663,10 @@ Status ServoLaw::evaluate(
   double time, const ConstVectorRef & q, const ConstVectorRef & u,
   ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
 {
+  if (!fits(workspace))
+  {
+    return Status::kSizeMismatch;
+  }
   if (!workspace.external_null_vector_.allFinite())
   {
     return Status::kNonFiniteInput;
@@ -629,7 +684,9 @@ Status ServoLaw::evaluate(
   add_null_part(workspace);
   limit(workspace);
   ServoWorkspace::Scratch & work = *workspace.work_;
-  if (!work.tau.allFinite())
+  work.residual = -work.z;
+  work.residual.noalias() += work.S * work.tau;
+  if (!work.tau.allFinite() || !work.residual.allFinite())
   {
     return Status::kNonFiniteResult;
   }
@@ -655,14 +712,21 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
 {
   constexpr int kSamples = 8;
   constexpr double kSpread = 1e-2;  // as Dynamics::analyse
+  // Usual sizes: far enough from a singular state that the law may start at.
+  constexpr double kFarSpread = 0.3;
   constexpr unsigned kSeed = 20260102U;
   // Rows that vanish at rest (energies) are measured at speeds of this size.
   constexpr double kSpeed = 1.0;
-  constexpr double kVanishing = 1e-3;
+  constexpr double kVanishing = 0.1;
   passive_->analyse(state, workspace.workspace_);
   workspace.forget_inputs();
   workspace.row_size_.setZero();
   std::fill(workspace.nominal_rank_.begin(), workspace.nominal_rank_.end(), -1);
+  workspace.prepared_enabled_ = workspace.enabled_;
+  for (std::size_t i = 0; i < workspace.prepared_active_.size(); ++i)
+  {
+    workspace.prepared_active_[i] = workspace.workspace_.is_active(static_cast<int>(i));
+  }
   Status status = form(state.time, state.q, state.u, workspace);
   if (!has_output(status))
   {
@@ -693,13 +757,14 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
   std::normal_distribution<double> normal;
   Eigen::VectorXd moving = Eigen::VectorXd::Zero(row_count_);
   const Eigen::MatrixXd C = workspace.workspace_.terms().kinematic_matrix;
-  for (int i = 0; i < kSamples; ++i)
+  for (int i = 0; i < 2 * kSamples; ++i)
   {
+    const bool far = i >= kSamples;
     State sample = state;
     Eigen::VectorXd delta(state.u.size());
     for (Eigen::Index k = 0; k < delta.size(); ++k)
     {
-      delta(k) = kSpread * normal(generator);
+      delta(k) = (far ? kFarSpread : kSpread) * normal(generator);
       sample.u(k) += kSpeed * normal(generator);
     }
     sample.q += C * delta;
@@ -711,12 +776,15 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
       has_output(form(sample.time, sample.q, sample.u, workspace)))
     {
       moving = moving.cwiseMax(sizes());
-      samples.push_back(std::move(sample));
+      if (!far)
+      {
+        samples.push_back(std::move(sample));
+      }
     }
   }
   for (Eigen::Index row = 0; row < row_count_; ++row)
   {
-    workspace.row_size_(row) = here(row) > kVanishing * moving(row) ? here(row) : moving(row);
+    workspace.row_size_(row) = here(row) >= kVanishing * moving(row) ? here(row) : moving(row);
   }
   // Ranks, level by level, as they are as a rule: the largest seen.
   std::vector<int> largest(levels_.size(), 0);
