@@ -146,7 +146,8 @@ public:
   }
   /// Gains of task i; may change between evaluations. Matrices must keep their size.
   ErrorDynamics & error_dynamics(int task) { return gains_[static_cast<std::size_t>(task)]; }
-  /// Whether task i counts.
+  /// Whether task i counts. Ranks of what is left are those found in the cycle, until the next
+  /// ServoLaw::prepare.
   void set_enabled(int task, bool enabled) noexcept CD_NONBLOCKING
   {
     enabled_[static_cast<std::size_t>(task)] = enabled;
@@ -184,8 +185,14 @@ private:
   Eigen::VectorXd last_;
   bool has_last_ = false;
   ServoResult result_;
+  /// Whether the nominal ranks belong to the tasks and constraints that are switched on.
+  bool is_prepared() const noexcept CD_NONBLOCKING;
+
   std::vector<int> nominal_rank_;  // of each level, −1: unknown
-  Eigen::VectorXd row_size_;       // usual size of each row of S
+  // What was switched on when they were found.
+  std::vector<bool> prepared_enabled_;
+  std::vector<bool> prepared_active_;
+  Eigen::VectorXd row_size_;  // usual size of each row of S
   std::unique_ptr<Scratch> work_;
 };
 
@@ -230,7 +237,8 @@ public:
   /// workspace.dynamics().solution() are untouched without output.
   /// Statuses: kOk; kSingular (damped, or the passive rows are singular), kInconsistent (no
   /// controls realise the rows), kLimited, with output; those of Dynamics::reduce and
-  /// ServoConstraint::evaluate without. Real-time safe: yes.
+  /// ServoConstraint::evaluate without (kSizeMismatch also for gains or an external null vector of
+  /// another size). Real-time safe: yes.
   [[nodiscard]] Status evaluate(
     double time, const ConstVectorRef & q, const ConstVectorRef & u,
     ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
@@ -238,6 +246,8 @@ public:
 private:
   friend class ServoWorkspace;
 
+  /// Whether sizes that a user may have changed are those of the law.
+  bool fits(const ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   Status evaluate_rows(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   /// S and z of all rows.
   Status form(

@@ -29,6 +29,30 @@ void add_gain(const Gain & gain, const ConstVectorRef & values, VectorRef bias) 
 
 }  // namespace
 
+bool ServoLaw::fits(const ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const auto matches = [](const Gain & gain, Eigen::Index rows) noexcept
+  { return !gain.is_matrix() || (gain.matrix().rows() == rows && gain.matrix().cols() == rows); };
+  if (
+    workspace.gains_.size() != tasks_.size() || workspace.rows_.bias.size() != row_count_ ||
+    workspace.external_null_vector_.size() != passive_->system().input_count())
+  {
+    return false;
+  }
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+  {
+    const ErrorDynamics & gains = workspace.gains_[i];
+    const Eigen::Index rows = tasks_[i].constraint->row_count();
+    if (
+      !matches(gains.velocity, rows) || !matches(gains.position, rows) ||
+      !matches(gains.first_order, rows))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
 Status ServoLaw::evaluate_rows(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
 {
   Rows & rows = workspace.rows_;
@@ -92,6 +116,12 @@ Status ServoLaw::form(
     const Eigen::Index count = constraint.row_count();
     auto z = work.z.segment(offset, count);
     auto S = work.S.middleRows(offset, count);
+    if (!workspace.enabled_[i])
+    {
+      z.setZero();
+      S.setZero();
+      continue;
+    }
     if (const ForceServo * force = dynamic_cast<const ForceServo *>(&constraint))
     {
       for (Eigen::Index k = 0; k < count; ++k)
@@ -173,7 +203,8 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
   {
     return;
   }
-  const int nominal = workspace.nominal_rank_[static_cast<std::size_t>(level)];
+  const int nominal =
+    workspace.is_prepared() ? workspace.nominal_rank_[static_cast<std::size_t>(level)] : -1;
   LevelSolver::Rows rows{
     work.ordered_S.middleRows(begin, m), work.ordered_z.segment(begin, m),
     work.ordered_size.segment(begin, m), std::min(nominal, static_cast<int>(m)), nullptr};
@@ -229,6 +260,11 @@ void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
   if (work.limits->admits(work.tau, reduction, workspace.workspace_))
   {
     return;
+  }
+  if (work.damped)
+  {
+    // What the damped controls do is wished, not what would take unbounded ones.
+    work.ordered_z.noalias() = work.ordered_S * work.solver.solution();
   }
   const bool ideal = options_.metric == ServoMetric::kIdeal;
   const Status status = work.limits->solve(
@@ -299,8 +335,7 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
   }
   result.error = workspace.rows_.position;
   result.error_rate = workspace.rows_.velocity;
-  result.residual = -work.z;
-  result.residual.noalias() += work.S * work.tau;
+  result.residual = work.residual;
   result.rank = work.rank;
   result.null_dimension = work.solver.open_dimension();
   result.condition = work.condition;
@@ -360,6 +395,10 @@ Status ServoLaw::evaluate(
   double time, const ConstVectorRef & q, const ConstVectorRef & u,
   ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
 {
+  if (!fits(workspace))
+  {
+    return Status::kSizeMismatch;
+  }
   if (!workspace.external_null_vector_.allFinite())
   {
     return Status::kNonFiniteInput;
@@ -377,7 +416,9 @@ Status ServoLaw::evaluate(
   add_null_part(workspace);
   limit(workspace);
   ServoWorkspace::Scratch & work = *workspace.work_;
-  if (!work.tau.allFinite())
+  work.residual = -work.z;
+  work.residual.noalias() += work.S * work.tau;
+  if (!work.tau.allFinite() || !work.residual.allFinite())
   {
     return Status::kNonFiniteResult;
   }

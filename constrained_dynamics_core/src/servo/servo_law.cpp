@@ -106,6 +106,8 @@ ServoWorkspace::ServoWorkspace(const ServoLaw & law)
     largest = std::max(largest, rows);
   }
   nominal_rank_.assign(law.levels_.size(), -1);
+  prepared_enabled_ = enabled_;
+  prepared_active_.assign(static_cast<std::size_t>(law.passive().constraints().size()), true);
   work_ = std::make_unique<Scratch>(
     static_cast<int>(l), static_cast<int>(m), largest, static_cast<int>(n));
   work_->level_ends.assign(law.levels_.size(), 0);
@@ -114,6 +116,18 @@ ServoWorkspace::ServoWorkspace(const ServoLaw & law)
     work_->limits = std::make_unique<LimitedControls>(
       law.passive().constraints(), law.options(), law.row_count());
   }
+}
+
+bool ServoWorkspace::is_prepared() const noexcept CD_NONBLOCKING
+{
+  for (std::size_t i = 0; i < prepared_active_.size(); ++i)
+  {
+    if (workspace_.is_active(static_cast<int>(i)) != prepared_active_[i])
+    {
+      return false;
+    }
+  }
+  return enabled_ == prepared_enabled_;
 }
 
 ServoWorkspace::~ServoWorkspace() = default;

@@ -17,14 +17,21 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
 {
   constexpr int kSamples = 8;
   constexpr double kSpread = 1e-2;  // as Dynamics::analyse
+  // Usual sizes: far enough from a singular state that the law may start at.
+  constexpr double kFarSpread = 0.3;
   constexpr unsigned kSeed = 20260102U;
   // Rows that vanish at rest (energies) are measured at speeds of this size.
   constexpr double kSpeed = 1.0;
-  constexpr double kVanishing = 1e-3;
+  constexpr double kVanishing = 0.1;
   passive_->analyse(state, workspace.workspace_);
   workspace.forget_inputs();
   workspace.row_size_.setZero();
   std::fill(workspace.nominal_rank_.begin(), workspace.nominal_rank_.end(), -1);
+  workspace.prepared_enabled_ = workspace.enabled_;
+  for (std::size_t i = 0; i < workspace.prepared_active_.size(); ++i)
+  {
+    workspace.prepared_active_[i] = workspace.workspace_.is_active(static_cast<int>(i));
+  }
   Status status = form(state.time, state.q, state.u, workspace);
   if (!has_output(status))
   {
@@ -55,13 +62,14 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
   std::normal_distribution<double> normal;
   Eigen::VectorXd moving = Eigen::VectorXd::Zero(row_count_);
   const Eigen::MatrixXd C = workspace.workspace_.terms().kinematic_matrix;
-  for (int i = 0; i < kSamples; ++i)
+  for (int i = 0; i < 2 * kSamples; ++i)
   {
+    const bool far = i >= kSamples;
     State sample = state;
     Eigen::VectorXd delta(state.u.size());
     for (Eigen::Index k = 0; k < delta.size(); ++k)
     {
-      delta(k) = kSpread * normal(generator);
+      delta(k) = (far ? kFarSpread : kSpread) * normal(generator);
       sample.u(k) += kSpeed * normal(generator);
     }
     sample.q += C * delta;
@@ -73,12 +81,15 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
       has_output(form(sample.time, sample.q, sample.u, workspace)))
     {
       moving = moving.cwiseMax(sizes());
-      samples.push_back(std::move(sample));
+      if (!far)
+      {
+        samples.push_back(std::move(sample));
+      }
     }
   }
   for (Eigen::Index row = 0; row < row_count_; ++row)
   {
-    workspace.row_size_(row) = here(row) > kVanishing * moving(row) ? here(row) : moving(row);
+    workspace.row_size_(row) = here(row) >= kVanishing * moving(row) ? here(row) : moving(row);
   }
   // Ranks, level by level, as they are as a rule: the largest seen.
   std::vector<int> largest(levels_.size(), 0);

@@ -30,7 +30,8 @@ struct ServoWorkspace::Scratch
     response(Eigen::MatrixXd::Zero(speed_count, row_count)),
     gram(Eigen::MatrixXd::Zero(row_count, row_count)),
     motion(Eigen::VectorXd::Zero(speed_count)),
-    weights(Eigen::VectorXd::Zero(row_count))
+    weights(Eigen::VectorXd::Zero(row_count)),
+    residual(Eigen::VectorXd::Zero(row_count))
   {
   }
 
@@ -51,6 +52,7 @@ struct ServoWorkspace::Scratch
   Eigen::MatrixXd gram;      // A_s · response
   Eigen::VectorXd motion;    // Y τ
   Eigen::VectorXd weights;
+  Eigen::VectorXd residual;                 // S τ − z
   std::unique_ptr<LimitedControls> limits;  // null: none
   bool limited = false;
   bool cones_met = true;
