@@ -36,6 +36,12 @@ define configure
 @grep -E '^-- (Pinocchio|Robots)|Warning' build/$(1).log
 endef
 
+# The Python package of the build folder, importable in the virtual environment.
+define link_python
+@for folder in $(venv)/lib/python3*/site-packages; do \
+  echo '$(CURDIR)/$(build)/python' >$$folder/constrained_dynamics.pth; done
+endef
+
 .PHONY: help setup test demo campaign bench $(sanitizers) build format lint clean
 .NOTPARALLEL:
 
@@ -46,18 +52,21 @@ help: ## this list
 test: build ## build and run all tests
 	@setup/run_tests.sh $(build) -j $(JOBS)
 
-demo: setup ## a robot with its constraint forces: table, CSV and plot
+demo: setup ## a robot with its constraint forces: table, CSV, plot and a page that moves
 	@for file in $(demo_scenario) $(demo_plot); do \
 	  [ -f $$file ] || { echo "make demo: $$file is missing" >&2; exit 1; }; done
 	$(call configure,$(preset))
-	@echo "== build: cdyn ($(JOBS) at a time)"
-	@cmake --build $(build) --parallel $(JOBS) --target cdyn
+	@echo "== build: cdyn and the Python package ($(JOBS) at a time)"
+	@cmake --build $(build) --parallel $(JOBS) --target cdyn constrained_dynamics_python
+	$(link_python)
 	@mkdir -p $(demo_out)
 	@echo "== run: $(demo_scenario)"
 	@$(build)/bin/cdyn run $(demo_scenario) --csv $(demo_out)/panda_cutter.csv
 	@MPLBACKEND=Agg MPLCONFIGDIR=$(CURDIR)/build/matplotlib \
 	  $(venv)/bin/python -B $(demo_plot) $(demo_out)/panda_cutter.csv $(demo_out)/panda_cutter.png
+	@$(venv)/bin/python -B -m constrained_dynamics.page $(demo_scenario) -o $(demo_out)/panda_cutter.html
 	@echo "== written: $(demo_out)/panda_cutter.csv $(demo_out)/panda_cutter.png"
+	@echo "== open in a browser: $(demo_out)/panda_cutter.html"
 
 campaign: build ## the long tests, with their large counts
 	@setup/run_tests.sh $(build) -j $(JOBS) -C Campaign -L campaign
@@ -67,12 +76,16 @@ bench: ## the library and its peers on the same systems: out/bench/bench.json an
 	  echo "make bench: BENCH is '$(BENCH)'; allowed are full (the default) and quick" >&2; exit 1 ;; esac
 	@setup/setup.sh --bench 4.1
 	$(call configure,bench)
-	@echo "== build: cd_bench ($(JOBS) at a time)"
-	@cmake --build build/bench --parallel $(JOBS) --target cd_bench
+	@echo "== build: cd_bench, cd_servo_bench ($(JOBS) at a time)"
+	@cmake --build build/bench --parallel $(JOBS) --target cd_bench cd_servo_bench
 	@echo "== run: $(BENCH)"
 	@.venv/bin/python -B constrained_dynamics_core/bench/run_bench.py build/bench/bin/cd_bench out/bench \
 	  $(if $(filter quick,$(BENCH)),--quick)
-	@echo "== written: out/bench/bench.json out/bench/table.md"
+	@echo "== run: a whole servo cycle"
+	@build/bench/bin/cd_servo_bench --benchmark_repetitions=$(if $(filter quick,$(BENCH)),3,9) \
+	  --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true \
+	  --benchmark_min_time=0.05 --benchmark_out=out/bench/servo.json --benchmark_out_format=json 2>/dev/null
+	@echo "== written: out/bench/bench.json out/bench/table.md out/bench/servo.json"
 
 setup: ## Debian packages and .venv (all other targets call it)
 	@setup/setup.sh $(PINOCCHIO)
@@ -81,6 +94,7 @@ build: setup ## everything that needs no ROS
 	$(call configure,$(preset))
 	@echo "== build: $(build) ($(JOBS) at a time)"
 	@cmake --build $(build) --parallel $(JOBS)
+	$(link_python)
 
 asan-ubsan: ## all tests under the address and undefined-behaviour sanitizer
 tsan: ## all tests under the thread sanitizer

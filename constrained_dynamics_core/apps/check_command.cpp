@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -5,6 +7,7 @@
 
 #include "commands.hpp"
 #include "constrained_dynamics/integrability.hpp"
+#include "constrained_dynamics/underactuation.hpp"
 #include "output.hpp"
 
 namespace cdyn
@@ -18,6 +21,7 @@ namespace
 struct Report
 {
   cd::RankReport rank;
+  cd::UnderactuationReport underactuation;
   cd::IntegrabilityReport integrability;
   std::string integrability_problem;  // why there is none
 };
@@ -29,6 +33,8 @@ Report analyse(const cd::Scenario & scenario)
   cd::Workspace workspace(*scenario.dynamics());
   scenario.switch_constraints(workspace);
   report.rank = scenario.dynamics()->analyse(scenario.initial(), workspace);
+  report.underactuation =
+    cd::analyse_underactuation(*scenario.dynamics(), scenario.initial(), workspace);
 
   cd::DynamicsOptions options = scenario.dynamics()->options();
   options.stabilisation = cd::Stabilisation::projection();
@@ -61,6 +67,76 @@ const cd::RowIntegrability * find_row(const Report & report, const std::string &
   return nullptr;
 }
 
+/// The largest elements of a row by the names of their columns, the others counted.
+std::string largest_elements(
+  const Eigen::RowVectorXd & row, const std::vector<std::string> & names, const char * prefix)
+{
+  constexpr std::size_t kShown = 6;
+  std::vector<Eigen::Index> order;
+  const double negligible = 1e-9 * row.cwiseAbs().maxCoeff();
+  for (Eigen::Index i = 0; i < row.size(); ++i)
+  {
+    if (std::abs(row(i)) > negligible)
+    {
+      order.push_back(i);
+    }
+  }
+  std::stable_sort(
+    order.begin(), order.end(),
+    [&](Eigen::Index a, Eigen::Index b) { return std::abs(row(a)) > std::abs(row(b)); });
+  std::string text;
+  for (std::size_t k = 0; k < order.size() && k < kShown; ++k)
+  {
+    text += (k == 0 ? "" : ", ") + std::string(prefix) + names[static_cast<std::size_t>(order[k])] +
+            " " + format(row(order[k]), 3);
+  }
+  return order.size() > kShown ? text + " and " + std::to_string(order.size() - kShown) + " more"
+                               : text;
+}
+
+/// The rows of second order that no input changes.
+void describe_underactuation(
+  const cd::System & system, const cd::UnderactuationReport & report, std::ostream & text)
+{
+  const Eigen::Index count = report.motions.rows();
+  if (system.input_count() == 0)
+  {
+    return;
+  }
+  text << "inputs act on " << report.input_rank << " of " << report.degrees_of_freedom
+       << " degrees of freedom";
+  if (count == 0)
+  {
+    text << "\n";
+    return;
+  }
+  text << "; " << count << " second-order row" << (count == 1 ? "" : "s")
+       << " W (Q du - P) = 0 that no input changes, at the initial state:\n";
+  for (Eigen::Index i = 0; i < count; ++i)
+  {
+    text << "unactuated " << i + 1 << ": motion "
+         << largest_elements(report.motions.row(i), system.speed_names(), "") << "; accelerations "
+         << largest_elements(report.inertia.row(i), system.speed_names(), "d") << "; force "
+         << format(report.force(i), 3) << "\n";
+  }
+}
+
+void write_underactuation(
+  cd::JsonWriter & json, const cd::System & system, const cd::UnderactuationReport & report)
+{
+  json.key("underactuation").begin_object().entry("input_rank", report.input_rank);
+  json.key("rows").begin_array();
+  for (Eigen::Index i = 0; i < report.motions.rows(); ++i)
+  {
+    json.begin_object()
+      .entry("motion", system.speed_names(), report.motions.row(i).transpose())
+      .entry("inertia", system.speed_names(), report.inertia.row(i).transpose())
+      .entry("force", report.force(i))
+      .end_object();
+  }
+  json.end_array().end_object();
+}
+
 std::string describe(const cd::Scenario & scenario, const Report & report)
 {
   const cd::System & system = scenario.system();
@@ -77,6 +153,7 @@ std::string describe(const cd::Scenario & scenario, const Report & report)
     text << " (" << report.rank.rank_here << " at the initial state, which is singular)";
   }
   text << ", condition " << format(report.rank.condition, 3) << "\n";
+  describe_underactuation(system, report.underactuation, text);
   for (const cd::RankReport::Dependency & dependency : report.rank.dependencies)
   {
     text << "redundant: " << cdyn::describe(set, dependency) << "\n";
@@ -86,7 +163,11 @@ std::string describe(const cd::Scenario & scenario, const Report & report)
     const std::string name = set.row_name(row);
     text << "row " << name << ": " << cd::to_string(set.row(row).level);
     const cd::RowIntegrability * answer = find_row(report, name);
-    if (!scenario.is_active(set.constraint_of_row(row)))
+    if (scenario.contacts()->manages(set.constraint_of_row(row)))
+    {
+      text << ", comes and goes";
+    }
+    else if (!scenario.is_active(set.constraint_of_row(row)))
     {
       text << ", not active";
     }
@@ -137,6 +218,7 @@ std::string to_json(const cd::Scenario & scenario, const Report & report)
     .entry("nominal_rank", report.rank.nominal_rank)
     .entry("degrees_of_freedom", report.rank.degrees_of_freedom)
     .entry("condition", report.rank.condition);
+  write_underactuation(json, system, report.underactuation);
   write_dependencies(json, set, report.rank);
   json.key("rows").begin_object();
   for (int row = 0; row < set.row_count(); ++row)
@@ -145,7 +227,8 @@ std::string to_json(const cd::Scenario & scenario, const Report & report)
     json.key(name)
       .begin_object()
       .entry("level", cd::to_string(set.row(row).level))
-      .entry("active", scenario.is_active(set.constraint_of_row(row)));
+      .entry("active", scenario.is_active(set.constraint_of_row(row)))
+      .entry("comes_and_goes", scenario.contacts()->manages(set.constraint_of_row(row)));
     const cd::RowIntegrability * answer = find_row(report, name);
     if (answer != nullptr)
     {

@@ -17,20 +17,49 @@ namespace cd = constrained_dynamics;
 namespace
 {
 
-/// One formulation that solves at given states, with the scenario's inputs.
+/// One formulation that solves at given states, with the scenario's inputs and contacts.
 class Solver
 {
 public:
-  Solver(const cd::Scenario & scenario, const cd::Dynamics & dynamics)
-  : dynamics_(dynamics),
+  Solver(const cd::Scenario & scenario, std::shared_ptr<const cd::Dynamics> dynamics)
+  : simulation_(
+      std::move(dynamics), scenario.run().integration, scenario.make_input_law(),
+      scenario.contacts()),
     law_(scenario.make_input_law()),
-    inputs_(Eigen::VectorXd::Zero(scenario.system().input_count())),
-    workspace_(dynamics)
+    inputs_(Eigen::VectorXd::Zero(scenario.system().input_count()))
   {
-    scenario.switch_constraints(workspace_);
+    scenario.switch_constraints(simulation_.workspace());
+    start(scenario.initial());
+  }
+
+  cd::Status solve(const cd::State & state)
+  {
+    if (simulation_.has_contacts())
+    {
+      start(state);  // finds their modes there
+      const cd::Status status = simulation_.evaluate();
+      inputs_ = simulation_.inputs();
+      return status;
+    }
+    cd::Status status = dynamics().update_kinematics(state.time, state.q, state.u, workspace());
+    if (status == cd::Status::kOk && law_ != nullptr)
+    {
+      status = law_->evaluate(dynamics().system(), workspace().system_data(), inputs_);
+    }
+    return status == cd::Status::kOk ? dynamics().solve_updated(inputs_, workspace()) : status;
+  }
+
+  const cd::Dynamics & dynamics() const { return simulation_.dynamics(); }
+  const cd::Solution & solution() const { return simulation_.workspace().solution(); }
+  const Eigen::VectorXd & inputs() const { return inputs_; }
+  cd::Workspace & workspace() { return simulation_.workspace(); }
+
+private:
+  void start(const cd::State & state)
+  {
     try
     {
-      dynamics.analyse(scenario.initial(), workspace_);
+      simulation_.start(state);
     }
     catch (const std::invalid_argument &)
     {
@@ -38,26 +67,9 @@ public:
     }
   }
 
-  cd::Status solve(const cd::State & state)
-  {
-    cd::Status status = dynamics_.update_kinematics(state.time, state.q, state.u, workspace_);
-    if (status == cd::Status::kOk && law_ != nullptr)
-    {
-      status = law_->evaluate(dynamics_.system(), workspace_.system_data(), inputs_);
-    }
-    return status == cd::Status::kOk ? dynamics_.solve_updated(inputs_, workspace_) : status;
-  }
-
-  const cd::Dynamics & dynamics() const { return dynamics_; }
-  const cd::Solution & solution() const { return workspace_.solution(); }
-  const Eigen::VectorXd & inputs() const { return inputs_; }
-  cd::Workspace & workspace() { return workspace_; }
-
-private:
-  const cd::Dynamics & dynamics_;
+  cd::Simulation simulation_;
   std::shared_ptr<cd::InputLaw> law_;
   Eigen::VectorXd inputs_;
-  cd::Workspace workspace_;
 };
 
 // ---- times ----
@@ -137,8 +149,8 @@ void compare_solutions(
   const cd::Scenario & scenario, const std::vector<cd::State> & states,
   const ComparedFormulation & reference, ComparedFormulation & other)
 {
-  Solver first(scenario, *reference.dynamics);
-  Solver second(scenario, *other.dynamics);
+  Solver first(scenario, reference.dynamics);
+  Solver second(scenario, other.dynamics);
   Deviation acceleration;
   Deviation multipliers;
   Deviation constraint_force;
@@ -167,8 +179,10 @@ ComparedRun run_with(
   std::vector<cd::State> * states)
 {
   cd::Simulation simulation(
-    std::move(dynamics), scenario.run().integration, scenario.make_input_law());
+    std::move(dynamics), scenario.run().integration, scenario.make_input_law(),
+    scenario.contacts());
   scenario.switch_constraints(simulation.workspace());
+  simulation.schedule(scenario.scheduled_changes());
   simulation.start(scenario.initial());
   ComparedRun run(scenario);
   const Eigen::VectorXd unobserved = Eigen::VectorXd::Constant(
@@ -233,7 +247,7 @@ FormulationComparison try_formulations(const cd::Scenario & scenario)
                              ? own
                              : std::make_shared<cd::Dynamics>(
                                  own->constraints(), own->options(), cd::make_formulation(name));
-    formulation.status = Solver(scenario, *formulation.dynamics).solve(scenario.initial());
+    formulation.status = Solver(scenario, formulation.dynamics).solve(scenario.initial());
     comparison.formulations.push_back(std::move(formulation));
   }
   return comparison;
@@ -257,7 +271,7 @@ void time_formulations(const cd::Scenario & scenario, FormulationComparison & co
     if (formulation.exists())
     {
       lanes.push_back(
-        {&formulation, std::make_unique<Solver>(scenario, *formulation.dynamics), {}, {}, {}});
+        {&formulation, std::make_unique<Solver>(scenario, formulation.dynamics), {}, {}, {}});
       lanes.back().solver->solve(state);  // finds the inputs and what the partition starts with
     }
   }

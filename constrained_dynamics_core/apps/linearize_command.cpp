@@ -62,6 +62,12 @@ Report analyse(const cd::Scenario & scenario, const LinearizeArguments & argumen
       return report;
     }
   }
+  if (simulation->has_law_forces())
+  {
+    throw std::invalid_argument(
+      scenario.name() + ": sliding friction, Dahl's law or a force law of a contact acts at t = " +
+      format(report.time) + " s; allowed in a linear model: contacts and frictions that hold");
+  }
   const cd::State state = simulation->state();
   cd::LinearModel model;
   report.status = cd::linearise(

@@ -181,6 +181,21 @@ void write_wrenches(
 
 }  // namespace
 
+std::string advice(cd::Status status)
+{
+  switch (status)
+  {
+    case cd::Status::kNoUniqueSolution:
+      return ": rigid contact with this much dry friction leaves no motion or several (Painleve); "
+             "less friction has one, and so has a contact with a force law";
+    case cd::Status::kNotConverged:
+      return ": an iteration, the step of the integrator or a sequence of events came to no end; "
+             "look at the last events, the tolerances and the step";
+    default:
+      return "";
+  }
+}
+
 void write_state(cd::JsonWriter & json, const cd::Scenario & scenario, const SolvedState & solved)
 {
   const cd::System & system = scenario.system();

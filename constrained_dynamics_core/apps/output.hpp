@@ -54,6 +54,10 @@ struct SolvedState
   const constrained_dynamics::RankReport * rank = nullptr;
 };
 
+/// What to do about a status that ends a run or a solve, beginning with a colon; empty where there
+/// is nothing to say.
+std::string advice(constrained_dynamics::Status status);
+
 /// The entries of one state, in an object that is open.
 void write_state(
   constrained_dynamics::JsonWriter & json, const constrained_dynamics::Scenario & scenario,

@@ -473,6 +473,11 @@ int run(const RunArguments & arguments)
     json.write(to_json(report, initial, final_status));
   }
   events.write(events_csv(report));
+  if (simulation.lost_event_count() > 0)
+  {
+    std::cerr << "cdyn: warning: " << simulation.lost_event_count()
+              << " events found no memory and are missing\n";
+  }
   csv.close();
   events.close();
   json.close();
@@ -480,7 +485,7 @@ int run(const RunArguments & arguments)
   {
     std::cerr << "cdyn: " << scenario.name()
               << ": the run stopped at t = " << format(result.time, 9) << " s: status "
-              << cd::to_string(result.status)
+              << cd::to_string(result.status) << advice(result.status)
               << "\ncdyn: last state: " << describe_state(scenario.system(), simulation.state())
               << "\n";
     return kNotCompleted;

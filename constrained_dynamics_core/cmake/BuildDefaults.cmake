@@ -3,6 +3,8 @@
 option(BUILD_SHARED_LIBS "Build the core as a shared library" ON)
 option(CD_BUILD_EXAMPLES "Build the examples" ON)
 option(CD_BUILD_BENCH "Build the benchmark against the peers (needs setup/setup.sh --bench)" OFF)
+set(CD_BUILD_PYTHON AUTO CACHE STRING
+  "Build the Python package: ON, OFF, or AUTO where the interpreter of the virtual environment has nanobind")
 option(CD_CCACHE "Compile through ccache where it is found" ON)
 option(CD_PRECOMPILED_HEADERS "Parse Eigen (and GoogleMock) once instead of in every source" ON)
 if(DEFINED ENV{CI})

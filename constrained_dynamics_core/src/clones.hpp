@@ -12,12 +12,3 @@
 #else
 #define CD_CLONES
 #endif
-
-/// CD_INDEPENDENT before a loop: its iterations touch different memory.
-#if defined(__clang__)
-#define CD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define CD_INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define CD_INDEPENDENT
-#endif

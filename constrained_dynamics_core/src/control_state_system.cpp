@@ -327,6 +327,12 @@ void ControlStateSystem::do_add_coordinate_force_derivatives(
   wrapped_->add_coordinate_force_derivatives(wrapped_data(data), y, out.topLeftCorner(n, n));
 }
 
+const System & underlying(const System & system)
+{
+  const auto * with_states = dynamic_cast<const ControlStateSystem *>(&system);
+  return with_states != nullptr ? with_states->wrapped() : system;
+}
+
 std::shared_ptr<const ControlStateSystem> make_control_state_system(
   std::shared_ptr<const System> system)
 {
@@ -338,10 +344,11 @@ std::shared_ptr<const ControlStateSystem> make_control_state_system(
   return std::make_shared<const ControlStateSystem>(std::move(system), std::move(states));
 }
 
-std::shared_ptr<const ControlStateSystem> make_control_state_system(
-  AnalyticDescription description, ControlStates states)
+void add_control_coordinates(
+  const std::vector<std::string> & controls, AnalyticDescription & description)
 {
-  for (const std::string & name : states.second)
+  Eigen::VectorXd & regular = description.regular_coordinates;
+  for (const std::string & name : controls)
   {
     if (contains(description.coordinates, name))
     {
@@ -352,10 +359,9 @@ std::shared_ptr<const ControlStateSystem> make_control_state_system(
     {
       description.speeds.push_back({"d" + name, "d" + name});
     }
-    if (description.regular_coordinates.size() > 0)
+    if (regular.size() > 0)
     {
-      description.regular_coordinates.conservativeResizeLike(
-        Eigen::VectorXd::Zero(description.regular_coordinates.size() + 1));
+      regular.conservativeResizeLike(Eigen::VectorXd::Zero(regular.size() + 1));
     }
     const auto input = std::find_if(
       description.inputs.begin(), description.inputs.end(),
@@ -369,6 +375,12 @@ std::shared_ptr<const ControlStateSystem> make_control_state_system(
       description.inputs.erase(input);
     }
   }
+}
+
+std::shared_ptr<const ControlStateSystem> make_control_state_system(
+  AnalyticDescription description, ControlStates states)
+{
+  add_control_coordinates(states.second, description);
   return std::make_shared<const ControlStateSystem>(
     make_analytic_system(description), std::move(states));
 }

@@ -125,9 +125,9 @@ public:
   /// Jacobian (3 × n) of the derivative of mass_moment; `out` is written wholly.
   void mass_jacobian(const TreeData & data, MatrixRef out) const noexcept CD_NONBLOCKING;
   double kinetic_energy(const TreeData & data) const noexcept CD_NONBLOCKING;
-  /// Q u (n), armature included: the derivative of the kinetic energy by the speeds.
+  /// (E28) Q u (n), armature included: the derivative of the kinetic energy by the speeds.
   void momentum(const TreeData & data, VectorRef out) const noexcept CD_NONBLOCKING;
-  /// Derivative of the kinetic energy at u̇ = 0.
+  /// (E28) Derivative of the kinetic energy at u̇ = 0.
   double kinetic_power_bias(const TreeData & data) const noexcept CD_NONBLOCKING;
   /// Of gravity and springs.
   double potential_energy(const TreeData & data) const noexcept CD_NONBLOCKING;

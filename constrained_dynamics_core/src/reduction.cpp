@@ -1,5 +1,7 @@
 #include "constrained_dynamics/reduction.hpp"
 
+#include <algorithm>
+
 #include "constrained_dynamics/dynamics.hpp"
 #include "formulations/kane_scratch.hpp"
 
@@ -13,6 +15,7 @@ Reduction::Reduction(const Dynamics & dynamics)
   const Eigen::Index l = system.input_count();
   const Eigen::Index m = dynamics.constraints().row_count();
   kane_ = std::make_unique<KaneScratch>(system.speed_count(), dynamics.constraints().row_count());
+  kane_->responses.setZero(n, l);
   free_acceleration_.setZero(n);
   input_response_.setZero(n, l);
   free_multipliers_.setZero(m);
@@ -30,10 +33,17 @@ Reduction & Reduction::operator=(Reduction &&) noexcept = default;
 void Reduction::respond(const ConstMatrixRef & forces, MatrixRef accelerations) noexcept
   CD_NONBLOCKING
 {
-  kane_->respond(forces, accelerations);
+  // In parts of at most as many columns as there is memory for.
+  const Eigen::Index most = kane_->responses.cols();
+  for (Eigen::Index begin = 0; begin < forces.cols(); begin += most)
+  {
+    const Eigen::Index count = std::min(most, forces.cols() - begin);
+    kane_->respond(forces.middleCols(begin, count), accelerations.middleCols(begin, count));
+  }
 }
 
-Status Dynamics::reduce(Workspace & workspace, Reduction & reduction) const noexcept CD_NONBLOCKING
+Status Dynamics::reduce(
+  Workspace & workspace, Reduction & reduction, bool with_effort) const noexcept CD_NONBLOCKING
 {
   if (!workspace.given_multipliers_.allFinite())
   {
@@ -75,13 +85,19 @@ Status Dynamics::reduce(Workspace & workspace, Reduction & reduction) const noex
   if (system().driven_speeds().empty())
   {
     kane.respond(workspace.terms().input_matrix, reduction.input_response_);
+    reduction.effort_metric_.noalias() =
+      workspace.terms().input_matrix.transpose() * reduction.input_response_;
   }
   else
   {
     respond_driven(workspace, reduction);
   }
-  reduction.effort_metric_.noalias() =
-    workspace.terms().input_matrix.transpose() * reduction.input_response_;
+  if (with_effort && system().driven_speeds().empty())
+  {
+    multiply(
+      workspace.terms().input_matrix.transpose(), reduction.input_response_,
+      reduction.effort_metric_);
+  }
   if (!is_finite(reduction.input_response_) || !reduction.free_acceleration_.allFinite())
   {
     return Status::kNonFiniteResult;
@@ -126,6 +142,13 @@ void Dynamics::respond_driven(Workspace & workspace, Reduction & reduction) cons
     // The reduced inertia is as it was, so it is regular.
     (void)kane.solve_reduced(column);
     reduction.input_response_.col(j) = kane.acceleration;
+  }
+  // Driven speeds move others by the rows, not by forces, so that Gᵀ Y is no metric: Yᵀ Q Y is.
+  for (Eigen::Index j = 0; j < terms.input_matrix.cols(); ++j)
+  {
+    reduction.column_.noalias() = terms.mass_matrix * reduction.input_response_.col(j);
+    reduction.effort_metric_.col(j).noalias() =
+      reduction.input_response_.transpose() * reduction.column_;
   }
 }
 

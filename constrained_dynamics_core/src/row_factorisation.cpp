@@ -7,6 +7,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Householder>
 
+#include "householder.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -95,9 +97,9 @@ void RowFactorisation::eliminate(Eigen::Index k) noexcept
   factor_(k, k) = diagonal;
   if (k + 1 < n)
   {
-    factor_.block(k, k + 1, m - k, n - k - 1)
-      .applyHouseholderOnTheLeft(
-        factor_.col(k).segment(k + 1, m - k - 1), reflectors_(k), work_speeds_.data());
+    reflect(
+      factor_.block(k, k + 1, m - k, n - k - 1), factor_.col(k).segment(k + 1, m - k - 1),
+      reflectors_(k));
   }
 }
 
@@ -245,8 +247,7 @@ void RowFactorisation::apply_transpose(VectorRef x) noexcept
   const Eigen::Index m = row_count_;
   for (Eigen::Index k = 0; k < rank_; ++k)
   {
-    x.segment(k, m - k).applyHouseholderOnTheLeft(
-      factor_.col(k).segment(k + 1, m - k - 1), reflectors_(k), work_null_.data());
+    reflect(x.segment(k, m - k), factor_.col(k).segment(k + 1, m - k - 1), reflectors_(k));
   }
 }
 
@@ -255,8 +256,7 @@ void RowFactorisation::apply(VectorRef x) noexcept
   const Eigen::Index m = row_count_;
   for (Eigen::Index k = rank_ - 1; k >= 0; --k)
   {
-    x.segment(k, m - k).applyHouseholderOnTheLeft(
-      factor_.col(k).segment(k + 1, m - k - 1), reflectors_(k), work_null_.data());
+    reflect(x.segment(k, m - k), factor_.col(k).segment(k + 1, m - k - 1), reflectors_(k));
   }
 }
 

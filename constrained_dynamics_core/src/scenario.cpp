@@ -19,6 +19,7 @@
 #include "scenario_formulation.hpp"
 #include "scenario_reader.hpp"
 #include "scenario_servo_law.hpp"
+#include "scenario_servo_start.hpp"
 #include "scenario_signals.hpp"
 #include "scenario_system.hpp"
 #include "scenario_tree.hpp"
@@ -279,13 +280,14 @@ public:
     check_quaternions();
     if (const auto u = reader_.find("u"))
     {
-      if (reader_.has("rates"))
-      {
-        u->fail_here("allowed: either u or rates");
-      }
       read_values(
         *u, system_.speed_names(), state_.u, u_given_,
         [&](const std::string & name) { return find_speeds(system_, name, true); });
+      const auto end = u_given_.begin() + wrapped_speed_count();
+      if (reader_.has("rates") && std::find(u_given_.begin(), end, true) != end)
+      {
+        u->fail_here("allowed: either u or rates; control states by u all the same");
+      }
     }
     q_held_ = q_given_;
     u_held_ = u_given_;
@@ -303,6 +305,12 @@ public:
   }
 
 private:
+  /// Speeds without those that are controls.
+  int wrapped_speed_count() const
+  {
+    return scene_.textbook != nullptr ? scene_.textbook->speed_count() : system_.speed_count();
+  }
+
   template <class Find>
   void read_values(
     const ScenarioReader & map, const std::vector<std::string> & names, Eigen::VectorXd & values,
@@ -430,7 +438,7 @@ private:
       rates->fail_here("allowed for textbook systems; robots have u");
     }
     const Eigen::Index nq = system_.coordinate_count();
-    const Eigen::Index n = system_.speed_count();
+    const Eigen::Index n = wrapped_speed_count();
     Eigen::VectorXd values = Eigen::VectorXd::Zero(nq);
     std::vector<bool> given(static_cast<std::size_t>(nq), false);
     read_values(
@@ -447,7 +455,7 @@ private:
       }
       return u;
     };
-    state_.u = speeds(values);
+    state_.u.head(n) = speeds(values);
     const Eigen::VectorXd at_rest = speeds(Eigen::VectorXd::Zero(nq));
     Eigen::VectorXi is_open = Eigen::VectorXi::Zero(n);  // depends on a rate that is not given
     for (Eigen::Index k = 0; k < nq; ++k)
@@ -562,9 +570,10 @@ private:
 
 /// Couplings for the mimic joints of the descriptions.
 void add_mimics(
-  const RigidBodySystem & robot, std::vector<std::shared_ptr<const Constraint>> & constraints,
+  const ScenarioSystem & system, std::vector<std::shared_ptr<const Constraint>> & constraints,
   std::vector<bool> & active, std::vector<std::string> & warnings)
 {
+  const RigidBodySystem & robot = *system.robot;
   const std::vector<std::string> & names = robot.coordinate_names();
   const auto exists = [&](const std::string & name)
   { return std::find(names.begin(), names.end(), name) != names.end(); };
@@ -589,7 +598,8 @@ void add_mimics(
     {
       terms.push_back({mimic.source, -mimic.multiplier});
     }
-    constraints.push_back(std::make_shared<const JointCoupling>(name, robot, terms, mimic.offset));
+    constraints.push_back(
+      std::make_shared<const JointCoupling>(name, *system.system, terms, mimic.offset));
     active.push_back(true);
   }
 }
@@ -674,7 +684,7 @@ public:
       return found ? *found : ScenarioReader(nothing, key, scope);
     };
     const ScenarioReader initial = section("initial");
-    initial.allow_keys({"time", "q", "u", "rates", "solve", "tolerance"});
+    initial.allow_keys({"time", "q", "u", "rates", "solve", "servo", "tolerance"});
     out.run = read_run(section("run"), initial.number_or("time", 0.0));
     DynamicsOptions dynamics_options = read_options(section("options"));
     dynamics_options.stabilisation =
@@ -710,15 +720,18 @@ public:
     }
     build_signals(root, system, *of_state, out);
     out.servo = read_servo(
-      root, out.dynamics, system.robot,
-      out.run.integration.integrator == Integrator::kDopri5);
+      root, out.dynamics, system.robot, out.run.integration.integrator == Integrator::kDopri5);
 
     Workspace workspace(*out.dynamics);
     for (std::size_t i = 0; i < out.active.size(); ++i)
     {
       workspace.set_active(static_cast<int>(i), out.active[i]);
     }
-    out.initial = InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
+    const auto on_servo = initial.find("servo");
+    out.initial =
+      on_servo && options.assemble
+        ? read_initial_on_servo(initial, *on_servo, system, out)
+        : InitialState(initial, system, *out.dynamics, workspace).read(options.assemble);
     if (options.assemble)
     {
       check_formulation(formulation, *out.dynamics, out.initial, workspace);
@@ -727,7 +740,38 @@ public:
   }
 
 private:
-  /// Refuses a state that is inside a rigid obstacle.
+  /// The initial state on the rows of servo-constraints as well.
+  template <class Impl>
+  static State read_initial_on_servo(
+    const ScenarioReader & initial, const ScenarioReader & names, const ScenarioSystem & system,
+    const Impl & out)
+  {
+    std::vector<std::shared_ptr<const Constraint>> constraints = out.constraints;
+    const auto rows = servo_rows_at_start(names, out.servo, initial.number_or("time", 0.0));
+    constraints.insert(constraints.end(), rows.begin(), rows.end());
+    DynamicsOptions options = out.dynamics->options();
+    options.stabilisation = Stabilisation::projection();
+    try
+    {
+      const Dynamics dynamics(ConstraintSet(system.system, constraints), options);
+      Workspace workspace(dynamics);
+      for (std::size_t i = 0; i < out.active.size(); ++i)
+      {
+        workspace.set_active(static_cast<int>(i), out.active[i]);
+      }
+      return InitialState(initial, system, dynamics, workspace).read(true);
+    }
+    catch (const ScenarioError &)
+    {
+      throw;
+    }
+    catch (const std::exception & error)
+    {
+      names.fail_here(error.what());
+    }
+  }
+
+  /// Refuses a state that is inside a rigid obstacle, and Dahl's law on the wrong coordinate.
   template <class Impl>
   static void check_contacts(
     const ScenarioReader & initial, Workspace & workspace, const Impl & out)
@@ -735,7 +779,7 @@ private:
     const double allowed = initial.positive_or("tolerance", 1e-9);
     const State & state = out.initial;
     if (
-      out.contacts->contacts().empty() ||
+      (out.contacts->contacts().empty() && out.contacts->frictions().empty()) ||
       out.dynamics->update_rows(state.time, state.q, state.u, workspace) != Status::kOk)
     {
       return;
@@ -756,6 +800,21 @@ private:
           set[contact.constraint].name() + "'; allowed: at most " + format(allowed));
       }
     }
+    for (const DryFriction & friction : out.contacts->frictions())
+    {
+      const int row = set.row_offset(friction.constraint);
+      if (
+        friction.dahl_stiffness > 0.0 &&
+        !(workspace.rows().jacobian.row(row) -
+          workspace.terms().kinematic_matrix.row(friction.coordinate))
+           .isZero(1e-9))
+      {
+        initial.fail_here(
+          "friction '" + set[friction.constraint].name() + "' has Dahl's law on coordinate '" +
+          out.dynamics->system().coordinate_names()[static_cast<std::size_t>(friction.coordinate)] +
+          "'; allowed: the coordinate whose rate its row is");
+      }
+    }
   }
 
   template <class Impl>
@@ -771,15 +830,16 @@ private:
     {
       if (system.robot != nullptr)
       {
-        add_joint_frictions(
-          root.at("system"), *system.robot, out.constraints, out.active, contacts);
-        add_mimics(*system.robot, out.constraints, out.active, out.warnings);
+        add_joint_frictions(root.at("system"), system, out.constraints, out.active, contacts);
+        add_mimics(system, out.constraints, out.active, out.warnings);
       }
       const ConstraintSet set(system.system, out.constraints);
       out.contacts = std::make_shared<const ContactSet>(set, contacts.contacts, contacts.frictions);
       if (const auto events = root.find("events"))
       {
-        out.changes = read_events(*events, set, *out.contacts);
+        const auto initial = root.find("initial");
+        const double start = initial && initial->has("time") ? initial->at("time").number() : 0.0;
+        out.changes = read_events(*events, set, *out.contacts, start);
       }
       return set;
     }

@@ -34,16 +34,19 @@ double nonnegative_or(const ScenarioReader & reader, const std::string & key, do
 
 RowLaw read_law(const ScenarioReader & reader)
 {
-  reader.allow_keys(
-    {"kind", "velocity_gain", "position_gain", "mass", "damping", "stiffness", "exponent"});
   const std::string kind = reader.at("kind").choice({"linear", "kelvin_voigt", "hunt_crossley"});
   RowLaw law;
   if (kind == "linear")
   {
+    reader.allow_keys({"kind", "velocity_gain", "position_gain"});
     law.velocity_gain = read_gain_or(reader, "velocity_gain");
     law.position_gain = read_gain_or(reader, "position_gain");
     return law;
   }
+  reader.allow_keys(
+    kind == "kelvin_voigt"
+      ? std::vector<std::string>{"kind", "mass", "damping", "stiffness"}
+      : std::vector<std::string>{"kind", "mass", "damping", "stiffness", "exponent"});
   const double mass = reader.positive_or("mass", 1.0);
   const double damping = nonnegative_or(reader, "damping", 0.0) / mass;
   const double stiffness = nonnegative_or(reader, "stiffness", 0.0) / mass;
@@ -115,6 +118,10 @@ Contact read_contact(const ScenarioReader & reader, std::optional<RowLaw> & law)
   {
     reader.fail_here("allowed: one of restitution (rigid), law and force");
   }
+  if (contact.tolerance > 0.0 && !row_law && !force)
+  {
+    reader.at("tolerance").fail("allowed with law or force; a rigid contact closes at 0");
+  }
   if (row_law)
   {
     law = read_law(*row_law);
@@ -169,12 +176,13 @@ DryFriction read_friction(
 }
 
 void add_joint_frictions(
-  const ScenarioReader & system, const RigidBodySystem & robot,
+  const ScenarioReader & reader, const ScenarioSystem & system,
   std::vector<std::shared_ptr<const Constraint>> & constraints, std::vector<bool> & active,
   ScenarioContacts & contacts)
 {
+  const RigidBodySystem & robot = *system.robot;
   std::vector<std::pair<std::string, DryFriction>> frictions;
-  if (system.boolean_or("model_friction", true))
+  if (reader.boolean_or("model_friction", true))
   {
     for (const auto & [joint, bound] : robot.joint_friction())
     {
@@ -184,7 +192,7 @@ void add_joint_frictions(
       frictions.emplace_back(joint, friction);
     }
   }
-  if (const auto map = system.find("friction"))
+  if (const auto map = reader.find("friction"))
   {
     const std::vector<std::string> & joints = robot.joint_names();
     for (const auto & [joint, value] : map->entries())
@@ -210,7 +218,12 @@ void add_joint_frictions(
   }
   for (const auto & [joint, stated] : frictions)
   {
-    auto slip = std::make_shared<const JointSlip>(joint + "_friction", robot, joint);
+    const std::vector<int> & driven = system.system->driven_speeds();
+    if (std::find(driven.begin(), driven.end(), robot.speed_index("d" + joint)) != driven.end())
+    {
+      continue;
+    }
+    auto slip = std::make_shared<const JointSlip>(joint + "_friction", *system.system, joint);
     DryFriction friction = stated;
     friction.constraint = static_cast<int>(constraints.size());
     friction.coordinate = slip->coordinate();
@@ -221,7 +234,8 @@ void add_joint_frictions(
 }
 
 std::vector<ScheduledChange> read_events(
-  const ScenarioReader & reader, const ConstraintSet & constraints, const ContactSet & contacts)
+  const ScenarioReader & reader, const ConstraintSet & constraints, const ContactSet & contacts,
+  double start)
 {
   std::vector<std::string> names;
   for (int i = 0; i < constraints.size(); ++i)
@@ -234,6 +248,10 @@ std::vector<ScheduledChange> read_events(
     item.allow_keys({"time", "switch", "active", "impulse"});
     ScheduledChange change;
     change.time = item.at("time").number();
+    if (change.time < start)
+    {
+      item.at("time").fail("allowed: not before initial.time");
+    }
     if (item.has("switch") == item.has("impulse"))
     {
       item.fail_here("allowed: one of switch and impulse");

@@ -29,14 +29,17 @@ Gain read_gain(const ScenarioReader & reader);
 DryFriction read_friction(
   const ScenarioReader & reader, bool of_contact, const std::vector<std::string> & extra_keys = {});
 
-/// Friction of joints: `system.friction` and what the robot descriptions state.
+/// Friction of joints: `system.friction` and what the robot descriptions state; none where a drive
+/// imposes the motion. @param reader the section `system`. @pre system.robot is not null.
 void add_joint_frictions(
-  const ScenarioReader & system, const RigidBodySystem & robot,
+  const ScenarioReader & reader, const ScenarioSystem & system,
   std::vector<std::shared_ptr<const Constraint>> & constraints, std::vector<bool> & active,
   ScenarioContacts & contacts);
 
 /// Reads the section `events`.
+/// @param start time before which nothing can happen [s].
 std::vector<ScheduledChange> read_events(
-  const ScenarioReader & reader, const ConstraintSet & constraints, const ContactSet & contacts);
+  const ScenarioReader & reader, const ConstraintSet & constraints, const ContactSet & contacts,
+  double start);
 
 }  // namespace constrained_dynamics

@@ -17,6 +17,8 @@ namespace constrained_dynamics
 namespace
 {
 
+constexpr double kPi = 3.14159265358979323846;
+
 using ServoPointer = std::shared_ptr<const ServoConstraint>;
 
 /// Keys of an item whatever its type.
@@ -195,7 +197,7 @@ ReferencePointer read_lissajous(const ScenarioReader & reader, const ServoConstr
 
 ReferencePointer read_cosine(const ScenarioReader & reader, const ServoConstraint & servo)
 {
-  return read_oscillation(reader, servo, M_PI / 2.0);
+  return read_oscillation(reader, servo, 0.5 * kPi);
 }
 
 ReferencePointer read_polyline(const ScenarioReader & reader, const ServoConstraint & servo)

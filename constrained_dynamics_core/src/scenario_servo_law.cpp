@@ -61,18 +61,19 @@ Eigen::VectorXd read_bounds(const ScenarioReader & reader, const System & system
   return bounds;
 }
 
-/// The efforts that the robot descriptions state, by input.
-Eigen::VectorXd model_efforts(const RigidBodySystem & robot)
+/// The efforts that the robot descriptions state, by input; none of controls that are states.
+Eigen::VectorXd model_efforts(const RigidBodySystem & robot, const System & system)
 {
+  const std::vector<std::string> & inputs = system.input_names();
   Eigen::VectorXd efforts =
-    Eigen::VectorXd::Constant(robot.input_count(), std::numeric_limits<double>::infinity());
+    Eigen::VectorXd::Constant(system.input_count(), std::numeric_limits<double>::infinity());
   for (std::size_t i = 0; i < robot.limits().size(); ++i)
   {
     const std::string & name = robot.coordinate_names()[i];
-    const auto input = std::find(robot.input_names().begin(), robot.input_names().end(), name);
-    if (input != robot.input_names().end() && robot.limits()[i].effort > 0.0)
+    const auto input = std::find(inputs.begin(), inputs.end(), name);
+    if (input != inputs.end() && robot.limits()[i].effort > 0.0)
     {
-      efforts(input - robot.input_names().begin()) = robot.limits()[i].effort;
+      efforts(input - inputs.begin()) = robot.limits()[i].effort;
     }
   }
   return efforts;
@@ -95,7 +96,7 @@ InputLimits read_limits(
       {
         effort->fail("allowed for robots only");
       }
-      limits.upper = model_efforts(*robot);
+      limits.upper = model_efforts(*robot, system);
     }
     else
     {

@@ -8,6 +8,17 @@
 namespace constrained_dynamics
 {
 
+namespace
+{
+
+/// The robot that a system is or wraps; null where there is none.
+const RigidBodySystem * robot_of(const System & system)
+{
+  return dynamic_cast<const RigidBodySystem *>(&underlying(system));
+}
+
+}  // namespace
+
 bool SignalSource::needs_solution() const
 {
   switch (kind)
@@ -27,7 +38,8 @@ bool SignalSource::needs_solution() const
 SignalProgram::SignalProgram(
   const System & system, FormulaProgram program, std::vector<SignalSource> sources)
 : system_(&system),
-  robot_(dynamic_cast<const RigidBodySystem *>(&system)),
+  robot_(robot_of(system)),
+  robot_is_wrapped_(robot_ != &system),
   program_(std::move(program)),
   sources_(std::move(sources))
 {
@@ -49,7 +61,7 @@ SignalProgram::Scratch SignalProgram::make_scratch() const
   scratch.variables.setZero(program_.variable_count());
   scratch.tape.setZero(program_.tape_size());
   scratch.values.setZero(program_.output_count());
-  scratch.gravity.setZero(system_ != nullptr ? system_->speed_count() : 0);
+  scratch.gravity.setZero(robot_ != nullptr ? robot_->speed_count() : 0);
   return scratch;
 }
 
@@ -104,7 +116,8 @@ Status SignalProgram::evaluate(
 {
   if (uses_gravity_)
   {
-    robot_->gravity_torque(data, scratch.gravity);
+    robot_->gravity_torque(
+      robot_is_wrapped_ ? ControlStateSystem::wrapped_data(data) : data, scratch.gravity);
   }
   for (const int i : used_)
   {
@@ -151,7 +164,7 @@ SignalNames::SignalNames(const ConstraintSet & set, const FormulaNames & names, 
   {
     functions = {"px", "py", "pz", "vx", "vy", "vz", "wx", "wy", "wz"};
   }
-  if (dynamic_cast<const RigidBodySystem *>(&system) != nullptr)
+  if (robot_of(system) != nullptr)
   {
     functions.emplace_back("gravity");
   }
@@ -194,8 +207,9 @@ std::optional<int> SignalNames::resolve(const std::string & function, const std:
   };
   if (function == "gravity")
   {
-    int index = find(system_.speed_names(), "d" + argument);
-    index = index >= 0 ? index : find(system_.speed_names(), argument);
+    const std::vector<std::string> & speeds = robot_of(system_)->speed_names();
+    int index = find(speeds, "d" + argument);
+    index = index >= 0 ? index : find(speeds, argument);
     return index < 0 ? std::nullopt : std::optional<int>(place({Kind::kGravity, index, 0}));
   }
   if (function == "input")
@@ -328,7 +342,7 @@ Status FormulaInputLaw::evaluate(
     return status;
   }
   inputs = scratch_.values.head(inputs.size());
-  const auto * robot = dynamic_cast<const RigidBodySystem *>(&system);
+  const RigidBodySystem * robot = wrenches_.empty() ? nullptr : robot_of(system);
   Eigen::Index offset = inputs.size();
   for (const int wrench : wrenches_)
   {
@@ -336,7 +350,8 @@ Status FormulaInputLaw::evaluate(
     const Eigen::Vector3d torque = scratch_.values.segment<3>(offset + 3);
     if (robot != nullptr)
     {
-      robot->set_external_wrench(data, wrench, force, torque);
+      robot->set_external_wrench(
+        robot != &system ? ControlStateSystem::wrapped_data(data) : data, wrench, force, torque);
     }
     offset += 6;
   }

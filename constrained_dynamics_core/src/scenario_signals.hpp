@@ -10,6 +10,7 @@
 #include <Eigen/Core>
 
 #include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/control_state_system.hpp"
 #include "constrained_dynamics/dynamics.hpp"
 #include "constrained_dynamics/formula.hpp"
 #include "constrained_dynamics/formula_binding.hpp"
@@ -83,6 +84,7 @@ private:
 
   const System * system_ = nullptr;
   const RigidBodySystem * robot_ = nullptr;
+  bool robot_is_wrapped_ = false;
   FormulaProgram program_;
   std::vector<SignalSource> sources_;
   std::vector<int> used_;

@@ -18,14 +18,15 @@ namespace constrained_dynamics
 namespace
 {
 
-const std::vector<std::string> kTextbookKeys = {
-  "parameters", "definitions", "coordinates", "kinetic", "potential", "speeds", "force", "inputs"};
+const std::vector<std::string> kTextbookKeys = {"parameters", "definitions", "coordinates",
+                                                "kinetic",    "potential",   "speeds",
+                                                "force",      "inputs",      "control_states"};
 const std::vector<std::string> kRobotKeys = {"name", "prefix", "urdf",   "mjcf",           "sdf",
                                              "base", "pose",   "locked", "ignore_equality"};
 const std::vector<std::string> kSceneKeys = {
-  "parameters",    "definitions", "robots",   "bodies",   "attachments",
-  "frames",        "gravity",     "springs",  "dampers",  "armature",
-  "model_damping", "actuated",    "external", "friction", "model_friction"};
+  "parameters", "definitions", "robots",         "bodies",        "attachments",   "frames",
+  "gravity",    "springs",     "dampers",        "armature",      "model_damping", "actuated",
+  "external",   "friction",    "model_friction", "control_states"};
 const std::vector<std::string> kFormats = {"urdf", "mjcf", "sdf"};
 
 std::vector<NamedFormula> read_formulas(const ScenarioReader & reader)
@@ -57,6 +58,41 @@ Eigen::VectorXd read_regular_coordinates(
     }
   }
   return result;
+}
+
+ControlStates read_control_states(const ScenarioReader & reader)
+{
+  ControlStates states;
+  if (const auto section = reader.find("control_states"))
+  {
+    section->allow_keys({"first", "second"});
+    const auto names = [&](const char * key)
+    {
+      const auto list = section->find(key);
+      return list ? list->names() : std::vector<std::string>();
+    };
+    states.first = names("first");
+    states.second = names("second");
+  }
+  return states;
+}
+
+/// Makes controls states where the scenario asks for it.
+void wrap_control_states(
+  const ScenarioReader & reader, const ControlStates & states, ScenarioSystem & system)
+{
+  if (states.first.empty() && states.second.empty())
+  {
+    return;
+  }
+  try
+  {
+    system.system = std::make_shared<const ControlStateSystem>(system.system, states);
+  }
+  catch (const std::exception & error)
+  {
+    reader.at("control_states").fail_here(error.what());
+  }
 }
 
 /// Refuses a textbook system at the key that the message begins with.
@@ -119,6 +155,8 @@ ScenarioSystem build_textbook(
       description.inputs.push_back({name, read_formulas(coefficients)});
     }
   }
+  const ControlStates states = read_control_states(reader);
+  add_control_coordinates(states.second, description);
   description.regular_coordinates = read_regular_coordinates(description.coordinates, initial);
   ScenarioSystem result;
   try
@@ -131,6 +169,7 @@ ScenarioSystem build_textbook(
   {
     fail_in_place(reader, error.what());
   }
+  wrap_control_states(reader, states, result);
   return result;
 }
 
@@ -501,6 +540,7 @@ ScenarioSystem build_scene(const ScenarioReader & reader)
   {
     reader.fail_here(error.what());
   }
+  wrap_control_states(reader, read_control_states(reader), result);
   return result;
 }
 

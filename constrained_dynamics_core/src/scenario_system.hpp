@@ -9,6 +9,7 @@
 #include "constrained_dynamics/analytic_system.hpp"
 #include "constrained_dynamics/constraint.hpp"
 #include "constrained_dynamics/contact.hpp"
+#include "constrained_dynamics/control_state_system.hpp"
 #include "constrained_dynamics/rigid_body_system.hpp"
 #include "scenario_reader.hpp"
 
@@ -22,7 +23,8 @@ struct ScenarioWrench
   std::array<std::string, 6> formulas;
 };
 
-/// The system of a scenario; one of `robot` and `textbook` is null.
+/// The system of a scenario; one of `robot` and `textbook` is null. With control states these two
+/// are what `system` wraps.
 struct ScenarioSystem
 {
   std::shared_ptr<const System> system;

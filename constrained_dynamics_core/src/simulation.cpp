@@ -121,7 +121,10 @@ Simulation::Simulation(
   slopes_.assign(Scheme::kMostStages, Eigen::VectorXd::Zero(size));
   no_impulse_.setZero(system.speed_count());
   events_.reserve(kEventCapacity);
-  contacts_->set_step(options_.integrator == Integrator::kDopri5 ? 0.0 : options_.step);
+  const bool is_adaptive = options_.integrator == Integrator::kDopri5;
+  contacts_->set_step(is_adaptive ? 0.0 : options_.step);
+  // The direction of a slip as small as the tolerance is one of errors.
+  contacts_->set_least_creep(is_adaptive ? 10.0 * options_.absolute_tolerance : 0.0);
   contacts_->reset(workspace_);
 }
 
@@ -138,19 +141,20 @@ RankReport Simulation::start(const State & state)
     throw std::invalid_argument(message.str());
   }
   contacts_->reset(workspace_);
-  const RankReport report = dynamics_->analyse(state, workspace_);
-  if (input_law_)
-  {
-    input_law_->observe(workspace_);
-    input_law_->start(state);
-  }
   state_ = state;
+  mode_status_ = Status::kOk;
   counts_ = RunResult{};
   start_time_ = state.time;
   step_index_ = 0;
   events_.clear();
   lost_events_ = 0;
   next_change_ = 0;
+  const RankReport report = dynamics_->analyse(state, workspace_);
+  if (input_law_)
+  {
+    input_law_->observe(workspace_);
+    input_law_->start(state);
+  }
   if (!contacts_->is_empty())
   {
     const Status status = decide();
@@ -316,6 +320,10 @@ Status Simulation::fixed_step(double time, double next_time) noexcept CD_NONBLOC
 
 Status Simulation::step() noexcept CD_NONBLOCKING
 {
+  if (!has_output(mode_status_))
+  {
+    return mode_status_;
+  }
   // Times are multiples of the step, not sums of it.
   const double next_time = start_time_ + static_cast<double>(step_index_ + 1) * options_.step;
   Status status = fixed_step(state_.time, next_time);
@@ -331,7 +339,8 @@ Status Simulation::evaluate() noexcept CD_NONBLOCKING
 {
   stage_.head(state_.q.size()) = state_.q;
   stage_.tail(state_.u.size()) = state_.u;
-  last_status_ = derivative(state_.time, stage_, slopes_[0]);
+  const Status status = derivative(state_.time, stage_, slopes_[0]);
+  last_status_ = has_output(mode_status_) ? status : mode_status_;
   return last_status_;
 }
 
@@ -356,6 +365,14 @@ RunResult Simulation::run(double until, double output_interval, const Observer &
     throw std::invalid_argument(message.str());
   }
   counts_ = RunResult{};
+  // Events may take memory here, and not in steps outside of a run, however this one ends.
+  struct Growth
+  {
+    explicit Growth(bool & of) : allowed(of) { allowed = true; }
+    ~Growth() { allowed = false; }
+    bool & allowed;
+  };
+  const Growth growth(may_grow_);
   if (options_.integrator != Integrator::kDopri5)
   {
     return run_fixed(until, output_interval, observer);
@@ -364,18 +381,19 @@ RunResult Simulation::run(double until, double output_interval, const Observer &
                                                     : run_events(until, output_interval, observer);
 }
 
+RunResult Simulation::finish(Status status, bool completed)
+{
+  counts_.status = status;
+  counts_.completed = completed;
+  counts_.time = state_.time;
+  return counts_;
+}
+
 RunResult Simulation::run_fixed(double until, double output_interval, const Observer & observer)
 {
   start_time_ = state_.time;
   step_index_ = 0;
   OutputTimes output(state_.time, until, output_interval);
-  const auto finish = [&](Status status, bool completed)
-  {
-    counts_.status = status;
-    counts_.completed = completed;
-    counts_.time = state_.time;
-    return counts_;
-  };
   Status status = apply_due_changes();
   status = has_output(status) ? worse(status, evaluate()) : status;
   if (!has_output(status))
@@ -435,13 +453,6 @@ RunResult Simulation::run_adaptive(double until, double output_interval, const O
   namespace odeint = boost::numeric::odeint;
   const auto view = [](StateVector & x)
   { return Eigen::Map<Eigen::VectorXd>(x.data(), static_cast<Eigen::Index>(x.size())); };
-  const auto finish = [&](Status status, bool completed)
-  {
-    counts_.status = status;
-    counts_.completed = completed;
-    counts_.time = state_.time;
-    return counts_;
-  };
   StateVector x(static_cast<std::size_t>(x_.size()));
   view(x).head(state_.q.size()) = state_.q;
   view(x).tail(state_.u.size()) = state_.u;

@@ -276,14 +276,14 @@ TreeSolver::TreeSolver(const ConstraintSet & constraints, const KinematicTree & 
     top.push_back(above);
     paths.emplace_back(path.begin(), path.end());
   }
-  order_rows(top, paths);
-  find_places(top, paths);
   for (int i = 0; i < static_cast<int>(tree_.bodies.size()); ++i)
   {
     const TreeBody & body = tree_.bodies[idx(i)];
     const bool is_top = std::find(top.begin(), top.end(), i) != top.end();
     is_hinge_.push_back(body.parent < 0 && body.nu == 1 && !is_top);
   }
+  order_rows(top, paths);
+  find_places(top, paths);
 }
 
 void TreeSolver::order_rows(
@@ -338,16 +338,20 @@ void TreeSolver::find_places(
   const auto is_dense = [&](int c) { return contains(dense_constraints_, c); };
   std::map<std::pair<int, int>, int> place_of;  // (body, position)
   std::vector<std::vector<int>> passing(idx(body_count));
-  for (int body = 0; body < body_count; ++body)
+  for (const bool hinges : {true, false})
   {
-    for (int k = 0; k < row_count; ++k)
+    for (int body = 0; body < body_count; ++body)
     {
-      if (contains(paths[idx(constraint_at_[idx(k)])], body))
+      for (int k = 0; hinges == bool(is_hinge_[idx(body)]) && k < row_count; ++k)
       {
-        place_of[{body, k}] = passing_count_++;
-        passing[idx(body)].push_back(k);
+        if (contains(paths[idx(constraint_at_[idx(k)])], body))
+        {
+          place_of[{body, k}] = passing_count_++;
+          passing[idx(body)].push_back(k);
+        }
       }
     }
+    hinge_place_count_ = hinges ? passing_count_ : hinge_place_count_;
   }
   place_count_ = passing_count_;
   for (int k = 0; k < row_count; ++k)
@@ -629,8 +633,8 @@ void TreeSolver::share_among_copies(
 void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept
 {
   const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
-  data.carry.setZero();
-  data.effect.col(0).setZero();
+  data.carry.bottomRows(place_count_ - hinge_place_count_).setZero();
+  data.effect.col(0).head(hinge_place_count_).setZero();
   data.dropped_count = 0;
   for (std::size_t k = 0; k < row_at_.size(); ++k)
   {
@@ -696,6 +700,7 @@ void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) con
     {
       continue;
     }
+    const double * share = data.share.data() + a.place;
     for (int earlier = run_begin_[body]; earlier <= later; ++earlier)
     {
       const Run & b = runs_[idx(earlier)];
@@ -704,23 +709,26 @@ void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) con
         continue;
       }
       const double * effect = data.effect.data() + b.place;
-      const double * share = data.share.data() + a.place;
       double * out = data.factor.data() + a.position + stride * b.position;
       for (int j = 0; j < b.count; ++j, out += stride)
       {
-        for (int i = earlier == later ? j : 0; i < a.count; ++i)
+        const int first = earlier == later ? j : 0;
+        for (int k = 0; k < speeds; ++k)
         {
-          double sum = effect[j] * share[i];
-          for (int k = 1; k < speeds; ++k)
+          const double s = effect[j + k * next];
+          const double * D_s = share + k * next;
+          for (int i = first; i < a.count; ++i)
           {
-            sum += effect[j + k * next] * share[i + k * next];
-          }
-          out[i] += sum;
-          if (earlier == later && i == j)
-          {
-            data.diagonal(a.position + i) += sum;
+            out[i] += s * D_s[i];
           }
         }
+      }
+    }
+    for (int i = 0; i < a.count; ++i)
+    {
+      for (int k = 0; k < speeds; ++k)
+      {
+        data.diagonal(a.position + i) += data.effect(a.place + i, k) * share[i + k * next];
       }
     }
   }
@@ -801,7 +809,7 @@ bool TreeSolver::reduce_simple(
 
   const Eigen::Vector3d & r = tree_data.motions[i].arm;
   const bool on_hinge = body.parent >= 0 && is_hinge_[idx(body.parent)];
-  Screw S;  // of that hinge
+  Screw S{Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()};  // of that hinge
   double U_S = 0.0;
   if (on_hinge)
   {
@@ -864,8 +872,6 @@ bool TreeSolver::reduce_simple(
       }
       continue;
     }
-    // Places of a row here and at the parent are different memory.
-    CD_INDEPENDENT
     for (int k = 0; k < rows.count; ++k)
     {
       hand_up(k);
@@ -940,7 +946,7 @@ bool TreeSolver::reduce_joint(
 
   const Eigen::Vector3d & r = tree_data.motions[i].arm;
   const bool on_hinge = body.parent >= 0 && is_hinge_[idx(body.parent)];
-  Eigen::Matrix<double, 6, 1> S;  // of that hinge
+  Eigen::Matrix<double, 6, 1> S = Eigen::Matrix<double, 6, 1>::Zero();  // of that hinge
   if (on_hinge)
   {
     const Screw at_origin = screw(idx(body.parent), tree_data, r);

@@ -102,7 +102,7 @@ struct TreeSolverData
   bool has_copies = false;
   Eigen::VectorXd compliance;                       // Σ 1/weight² over a row and its copies
   Eigen::VectorXd strength;                         // Σ scale², likewise
-  Eigen::Matrix<double, Eigen::Dynamic, 6> carry;   // Kᵀ, a row a place
+  Eigen::Matrix<double, Eigen::Dynamic, 6> carry;   // Kᵀ, a row a place that is no hinge's
   Eigen::Matrix<double, Eigen::Dynamic, 6> effect;  // sᵀ, a row a place
   Eigen::Matrix<double, Eigen::Dynamic, 6> share;   // (D⁻¹ s)ᵀ, a row a place
   Eigen::MatrixXd factor;                           // L, lower triangle
@@ -258,8 +258,9 @@ private:
   std::vector<int> elimination_end_;
   std::vector<int> elimination_place_;  // of each position; −1: the world
   std::vector<std::vector<Below>> below_;
-  int passing_count_ = 0;  // places on joints
-  int place_count_ = 0;    // and where rows are eliminated
+  int hinge_place_count_ = 0;  // places on hinges, which come first
+  int passing_count_ = 0;      // on all joints
+  int place_count_ = 0;        // and where rows are eliminated
 };
 
 }  // namespace constrained_dynamics

@@ -272,8 +272,46 @@ TEST(Cli, when_contacts_strike_expect_events_in_table_json_and_csv)
   EXPECT_THAT(lines[1], HasSubstr(",floor,impact,"));
   const Output paradox = cdyn({"run", CD_CONFIG "/scenarios/painleve_rod.yaml", "--set", "mu=2"});
   EXPECT_EQ(paradox.exit_code, 3);
-  EXPECT_THAT(paradox.err, HasSubstr("no_unique_solution"));
+  EXPECT_THAT(paradox.err, HasSubstr("no_unique_solution: rigid contact with this much dry"));
   EXPECT_EQ(cdyn({"run", ball, "--events", csv, "--csv", csv}).exit_code, 2);
+}
+
+TEST(Cli, when_contacts_act_at_the_start_expect_them_in_every_command)
+{
+  const std::string ball = CD_CONFIG "/scenarios/bouncing_ball.yaml";
+  const std::string rod = CD_CONFIG "/scenarios/painleve_rod.yaml";
+  const std::string block = CD_CONFIG "/scenarios/rocking_block.yaml";
+  // A ball that lies on the floor does not fall.
+  const YAML::Node rest = YAML::Load(cdyn({"solve", ball, "--set", "h=0"}).out);
+  EXPECT_EQ(rest["udot"]["dy"].as<double>(), 0.0);
+  EXPECT_NEAR(rest["multipliers"]["floor/height"].as<double>(), 9.81, 1e-14);
+  EXPECT_TRUE(rest["residuals"]["floor/height"]["active"].as<bool>());
+  EXPECT_EQ(rest["rank"].as<int>(), 1);
+  EXPECT_EQ(rest["degrees_of_freedom"].as<int>(), 0);
+  // A rod that slides: x = m g/(A_n Q⁻¹ (A_n − μ s A_t)ᵀ) at 45°, A_n Q⁻¹ A_nᵀ = 2.5, A_n Q⁻¹ A_tᵀ
+  // = −1.5, s = −1.
+  const YAML::Node slides = YAML::Load(cdyn({"solve", rod, "--set", "mu=0.5"}).out);
+  EXPECT_NEAR(slides["multipliers"]["tip/height"].as<double>(), 9.81 / (2.5 - 0.5 * 1.5), 1e-12);
+  EXPECT_NEAR(
+    slides["multipliers"]["slip/along"].as<double>(), 0.5 * 9.81 / (2.5 - 0.5 * 1.5), 1e-12);
+  const Output paradox = cdyn({"solve", rod, "--set", "mu=2"});
+  EXPECT_EQ(paradox.exit_code, 3);
+  EXPECT_EQ(YAML::Load(paradox.out)["status"].as<std::string>(), "no_unique_solution");
+  EXPECT_THAT(cdyn({"check", rod}).out, HasSubstr("row tip/height: position, comes and goes"));
+  const Output linear = cdyn({"linearize", rod});
+  EXPECT_EQ(linear.exit_code, 2);
+  EXPECT_THAT(linear.err, HasSubstr("sliding friction"));
+  // Every formulation rocks the same block, with the same losses.
+  const Output compared = cdyn({"compare", block, "--until", "0.6", "--quiet", "--json", "-"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  const YAML::Node report = YAML::Load(compared.out);
+  for (const std::string & name : formulation_names())
+  {
+    const YAML::Node one = report["formulations"][name];
+    EXPECT_LE(one["deviation"]["multipliers"].as<double>(), 1e-10) << name;
+    EXPECT_LE(one["run"]["end_deviation"].as<double>(), 1e-7) << name;
+    EXPECT_GE(one["run"]["energy"]["largest_change"].as<double>(), 0.1) << name;  // impacts
+  }
 }
 
 TEST(Cli, when_run_twice_expect_identical_files)
@@ -397,6 +435,28 @@ TEST(Cli, when_rows_repeat_expect_their_dependency)
   EXPECT_FALSE(json["rows"]["b/row_1"]["active"].as<bool>());
   EXPECT_EQ(json["integrable"].as<std::string>(), "yes");
   EXPECT_THAT(cdyn({"check", scenario}).out, HasSubstr("redundant: " + row));
+}
+
+TEST(Cli, when_inputs_do_not_act_on_all_expect_the_rows_that_they_leave)
+{
+  const std::string scenario = file(
+    "cart_and_pole.yaml",
+    "system: {coordinates: [x, a], kinetic: dx^2 + dx*da*cos(a) + da^2, potential: -cos(a),\n"
+    "         inputs: {f: {x: 1}}}\n"
+    "initial: {q: {a: pi/3}}\n");
+  const Output output = cdyn({"check", scenario, "--json", "-"});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node report = YAML::Load(output.out)["underactuation"];
+  EXPECT_EQ(report["input_rank"].as<int>(), 1);
+  ASSERT_EQ(report["rows"].size(), 1U);
+  EXPECT_NEAR(report["rows"][0]["motion"]["da"].as<double>(), 1.0, 1e-12);
+  EXPECT_NEAR(report["rows"][0]["motion"]["dx"].as<double>(), 0.0, 1e-12);
+  EXPECT_NEAR(report["rows"][0]["inertia"]["dx"].as<double>(), 0.5, 1e-12);
+  EXPECT_NEAR(report["rows"][0]["inertia"]["da"].as<double>(), 2.0, 1e-12);
+  EXPECT_NEAR(report["rows"][0]["force"].as<double>(), -std::sqrt(0.75), 1e-12);
+  EXPECT_THAT(
+    cdyn({"check", scenario}).out,
+    HasSubstr("inputs act on 1 of 2 degrees of freedom; 1 second-order row"));
 }
 
 TEST(Cli, when_formulations_are_compared_expect_agreement_times_drift_and_energy)

@@ -150,7 +150,8 @@ protected:
   void SetUp() override
   {
     const std::string name = GetParam().file.stem().string();
-    const bool needs_robot = name.rfind("panda", 0) == 0 || name.rfind("solo12", 0) == 0;
+    const bool needs_robot = name.rfind("panda", 0) == 0 || name.rfind("solo12", 0) == 0 ||
+                             name.rfind("talos", 0) == 0 || name.rfind("two_arms", 0) == 0;
     if (needs_robot && std::string(CD_EXAMPLE_ROBOT_DATA).empty())
     {
       GTEST_SKIP() << "example-robot-data is not installed";
@@ -231,6 +232,14 @@ protected:
       result.scale(i) = size > 0.0 ? 1.0 / size : 1.0;
       result.weight(i) =
         set.row(row).rotational ? 1.0 / first.dynamics->options().characteristic_length : 1.0;
+    }
+    // What driven speeds do is known to the rows.
+    const std::vector<int> & driven = first.dynamics->system().driven_speeds();
+    for (std::size_t k = 0; k < driven.size(); ++k)
+    {
+      const double acceleration = result.h(driven[k]) / result.Q(driven[k], driven[k]);
+      const auto column = workspace.rows().driven_jacobian.col(static_cast<Eigen::Index>(k));
+      result.b -= acceleration * active(column);
     }
     result.nominal_rank = workspace.nominal_rank();
     return result;

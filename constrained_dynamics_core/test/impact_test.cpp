@@ -18,6 +18,7 @@
 #include "constrained_dynamics/constraints/function_constraint.hpp"
 #include "constrained_dynamics/constraints/point_on_plane.hpp"
 #include "constrained_dynamics/rigid_body_system.hpp"
+#include "linear_rows.hpp"
 #include "reference_data.hpp"
 
 namespace constrained_dynamics
@@ -26,6 +27,8 @@ namespace
 {
 
 using Constraints = std::vector<std::shared_ptr<const Constraint>>;
+using test::ConstantSystem;
+using test::LinearRows;
 
 std::shared_ptr<const Constraint> row(
   const std::string & name, const System & system, RowLevel level, const std::string & formula,
@@ -364,69 +367,6 @@ TEST(Impact, when_differentiated_expect_finite_differences_to_agree)
 // ---- random impacts (R12)
 // ------------------------------------------------------------------------------
 
-/// Constant inertia, q̇ = u.
-class ConstantSystem : public System
-{
-public:
-  explicit ConstantSystem(const Eigen::MatrixXd & mass) : mass_(mass)
-  {
-    std::vector<std::string> q;
-    std::vector<std::string> u;
-    for (Eigen::Index i = 0; i < mass.rows(); ++i)
-    {
-      q.push_back("q" + std::to_string(i));
-      u.push_back("dq" + std::to_string(i));
-    }
-    set_names(q, u, {});
-  }
-
-protected:
-  Status do_update_kinematics(SystemData & data) const noexcept override
-  {
-    data.terms.kinematic_matrix.setIdentity();
-    data.terms.kinematic_drift.setZero();
-    data.terms.rates = data.terms.speeds;
-    data.terms.acceleration_bias.setZero();
-    return Status::kOk;
-  }
-  Status do_update_dynamics(SystemData & data) const noexcept override
-  {
-    data.terms.mass_matrix = mass_;
-    data.terms.force.setZero();
-    return Status::kOk;
-  }
-
-private:
-  Eigen::MatrixXd mass_;
-};
-
-/// φ̇ = a u + α.
-class LinearRow : public Constraint
-{
-public:
-  LinearRow(const std::string & name, const System & system, Eigen::VectorXd a, double alpha)
-  : Constraint(name, "linear_row", system, {{"row", RowLevel::kPosition, false}}),
-    a_(std::move(a)),
-    alpha_(alpha)
-  {
-  }
-
-protected:
-  Status do_evaluate(
-    const SystemData & data, ConstraintScratch &, RowBlock & rows) const noexcept override
-  {
-    rows.position(0) = 0.0;
-    rows.velocity(0) = a_.dot(data.terms.speeds) + alpha_;
-    rows.jacobian.row(0) = a_.transpose();
-    rows.bias(0) = 0.0;
-    return Status::kOk;
-  }
-
-private:
-  Eigen::VectorXd a_;
-  double alpha_;
-};
-
 struct RandomImpact
 {
   std::shared_ptr<const Dynamics> dynamics;
@@ -485,8 +425,8 @@ RandomImpact random_impact(std::mt19937_64 & random)
   Constraints constraints;
   for (int i = 0; i < m; ++i)
   {
-    constraints.push_back(std::make_shared<LinearRow>(
-      "row" + std::to_string(i), *system, impact.A.row(i).transpose(), impact.alpha(i)));
+    constraints.push_back(std::make_shared<LinearRows>(
+      "row" + std::to_string(i), *system, impact.A.row(i), RowLevel::kPosition, impact.alpha(i)));
   }
   impact.dynamics = std::make_shared<const Dynamics>(ConstraintSet(system, constraints));
   impact.problem = std::make_unique<ImpactProblem>(*impact.dynamics);
@@ -635,27 +575,6 @@ TEST(RandomImpacts, when_contacts_rub_expect_cones_and_dissipation)
     const double friction = 1.2 * uniform(random);
     std::vector<Eigen::Vector3d> points = {
       {0.5, 0.3, -0.2}, {-0.5, 0.3, -0.2}, {-0.5, -0.3, -0.2}, {0.5, -0.3, -0.2}};
-    struct Rows : Constraint
-    {
-      Rows(const std::string & name, const System & of, Eigen::MatrixXd a, RowLevel level)
-      : Constraint(
-          name, "rows", of,
-          a.rows() == 1 ? std::vector<RowDescription>{{"n", level, false}}
-                        : std::vector<RowDescription>{{"s", level, false}, {"t", level, false}}),
-        a_(std::move(a))
-      {
-      }
-      Status do_evaluate(
-        const SystemData & data, ConstraintScratch &, RowBlock & rows) const noexcept override
-      {
-        rows.position.setZero();
-        rows.velocity = a_ * data.terms.speeds;
-        rows.jacobian = a_;
-        rows.bias.setZero();
-        return Status::kOk;
-      }
-      Eigen::MatrixXd a_;
-    };
     for (int i = 0; i < corners; ++i)
     {
       const Eigen::Vector3d & p = points[static_cast<std::size_t>(i)];
@@ -664,9 +583,9 @@ TEST(RandomImpacts, when_contacts_rub_expect_cones_and_dissipation)
       J.rightCols(3) << 0, p.z(), -p.y(), -p.z(), 0, p.x(), p.y(), -p.x(), 0;
       A.row(3 * i) = J.row(2);
       A.middleRows(3 * i + 1, 2) = J.topRows(2);
-      constraints.push_back(std::make_shared<Rows>(
+      constraints.push_back(std::make_shared<LinearRows>(
         "n" + std::to_string(i), *system, J.bottomRows(1), RowLevel::kPosition));
-      constraints.push_back(std::make_shared<Rows>(
+      constraints.push_back(std::make_shared<LinearRows>(
         "t" + std::to_string(i), *system, J.topRows(2), RowLevel::kVelocity));
       contacts.push_back({2 * i, -1.0, 2 * i + 1, friction});
     }

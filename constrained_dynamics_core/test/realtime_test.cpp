@@ -39,8 +39,14 @@ std::vector<std::string> example_names()
 
 bool needs_robot_data(const std::string & name)
 {
-  return (name.rfind("panda", 0) == 0 || name.rfind("solo12", 0) == 0) &&
-         std::string(CD_EXAMPLE_ROBOT_DATA).empty();
+  for (const char * robot : {"panda", "solo12", "talos", "two_arms"})
+  {
+    if (name.rfind(robot, 0) == 0)
+    {
+      return std::string(CD_EXAMPLE_ROBOT_DATA).empty();
+    }
+  }
+  return false;
 }
 
 class RealTimeRule : public testing::TestWithParam<std::string>
@@ -165,6 +171,104 @@ TEST_P(RealTimeRule, when_cycling_through_good_and_bad_states_expect_silence_and
         Status::kOk);
     });
 }
+
+// ---- constraints that come and go: impacts, sticking and slipping, switches, impulses, failures
+
+const char * const kBox = R"(
+parameters: {a: 0.3, b: 0.2, c: 0.1, m: 2.0}
+system:
+  bodies: [{name: box, mass: m, inertia: [m/3*(b^2 + c^2), m/3*(a^2 + c^2), m/3*(a^2 + b^2)]}]
+  frames:
+    - {repeat: {i: [0, 1], j: [0, 1], k: [0, 1]}, name: "corner${i}${j}${k}", parent: box,
+       pose: {xyz: ["(2*${i} - 1)*a", "(2*${j} - 1)*b", "(2*${k} - 1)*c"]}}
+constraints:
+  - {repeat: {i: [0, 1], j: [0, 1], k: [0, 1]}, name: "hit${i}${j}${k}", type: contact,
+     frame_a: "corner${i}${j}${k}", friction: {coefficient: 0.5, static: 0.6}, restitution: 0.3}
+  - {name: hold, type: frame_coincidence, frame_a: box, rows: [x], active: false}
+initial:
+  q: {box: [0, 0, 0.6, 0.1, 0.2, 0.3, 0.9273618495495704]}
+  u: {box: [1, 0.3, 0, 2, 1, -1]}
+)";
+const char * const kLaws = R"(
+system: {coordinates: [x, y], kinetic: (dx^2 + dy^2)/2, potential: 9.81*y + 20*x^2}
+constraints:
+  - {name: floor, type: formula, level: position, rows: [y], unilateral: {side: above,
+     force: {stiffness: 1.0e3, damping: 1.0e2, exponent: 1.5, damping_exponent: 1.5}, friction: {rows: slip, coefficient: 0.4}}}
+  - {name: slip, type: formula, level: velocity, rows: [dx]}
+  - {name: wall, type: formula, level: position, rows: [x - 0.1], unilateral: {law: {kind: kelvin_voigt, stiffness: 400, damping: 10}}}
+  - {name: rub, type: formula, level: velocity, rows: [dy], friction: {bound: 0.5, dahl_stiffness: 1.0e3, coordinate: y}}
+  - {name: hold, type: formula, level: velocity, rows: [dx], active: false}
+initial: {q: {y: 0.3}, u: {dx: 1}}
+)";
+
+class ContactCycle : public testing::TestWithParam<std::string>
+{
+};
+
+TEST_P(ContactCycle, when_modes_change_expect_silence_and_finite_states)
+{
+  if (needs_robot_data(GetParam()))
+  {
+    GTEST_SKIP() << "example-robot-data is not installed";
+  }
+  std::vector<std::string> overrides = {"run.integrator=rk4", "run.step=0.001"};
+  const bool is_paradox = GetParam() == "painleve_rod";
+  if (is_paradox)
+  {
+    overrides.push_back("mu=2");
+  }
+  const Scenario scenario =
+    GetParam() == "box" ? Scenario::from_text(kBox, overrides)
+    : GetParam() == "laws"
+      ? Scenario::from_text(kLaws, overrides)
+      : Scenario::load(CD_CONFIG "/scenarios/" + GetParam() + ".yaml", overrides);
+  const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+  const ConstraintSet & set = scenario.dynamics()->constraints();
+  const int count = set.size();
+  const bool has_hold = count > 0 && set[count - 1].name() == "hold";
+  const bool is_pushed = GetParam() != "rimless_wheel";  // its hub has next to no inertia
+  Eigen::VectorXd impulse = Eigen::VectorXd::Zero(scenario.system().speed_count());
+  std::mt19937 random(11);
+  std::normal_distribution<double> normal;
+  std::set<Status> seen;
+  for (int i = 0; i < 2500; ++i)
+  {
+    for (Eigen::Index k = 0; k < impulse.size(); ++k)
+    {
+      impulse(k) = 1e-2 * normal(random);
+    }
+    Status status = Status::kOk;
+    expect_quiet(
+      [&]
+      {
+        status = simulation->step();
+        if (is_pushed && i % 100 == 99)
+        {
+          status = worse(status, simulation->apply_impulse(impulse));
+        }
+        if (has_hold && i % 250 == 200)
+        {
+          status = worse(status, simulation->switch_constraint(count - 1, i % 500 == 200));
+        }
+      });
+    if (HasFatalFailure())
+    {
+      FAIL() << "cycle " << i << ", status " << to_string(status);
+    }
+    seen.insert(status);
+    ASSERT_TRUE(simulation->state().q.allFinite() && simulation->state().u.allFinite());
+    ASSERT_TRUE(has_output(status) || is_paradox) << "cycle " << i << ": " << to_string(status);
+  }
+  EXPECT_EQ(seen.count(Status::kNoUniqueSolution) == 1, is_paradox);
+  EXPECT_TRUE(is_paradox || simulation->events().size() > 5U) << simulation->events().size();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Scenes, ContactCycle,
+  testing::Values(
+    "bouncing_ball", "box", "laws", "painleve_rod", "rimless_wheel", "rocking_block",
+    "sliding_ball", "solo12_drop", "thesis_5_1", "thesis_5_3"),
+  [](const auto & scene) { return scene.param; });
 
 INSTANTIATE_TEST_SUITE_P(
   Examples, RealTimeRule, testing::ValuesIn(example_names()),

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iostream>
 #include <memory>
 #include <random>
 #include <string>
@@ -9,6 +10,7 @@
 #include <Eigen/Dense>
 
 #include "constrained_dynamics/formulations/registry.hpp"
+#include "constrained_dynamics/rigid_body_system.hpp"
 #include "constrained_dynamics/scenario.hpp"
 #include "every_joint.hpp"
 
@@ -18,6 +20,29 @@ namespace
 {
 
 using Eigen::VectorXd;
+
+class Random
+{
+public:
+  explicit Random(unsigned seed) : generator_(seed) { std::cout << "seed " << seed << "\n"; }
+  VectorXd vector(Eigen::Index size, double width)
+  {
+    std::normal_distribution<double> normal;
+    VectorXd x(size);
+    for (Eigen::Index i = 0; i < size; ++i)
+    {
+      x(i) = width * normal(generator_);
+    }
+    return x;
+  }
+  std::size_t below(std::size_t count)
+  {
+    return std::uniform_int_distribution<std::size_t>(0, count - 1)(generator_);
+  }
+
+private:
+  std::mt19937 generator_;
+};
 
 /// The same scenario along the tree and by the factorisation of A.
 struct Pair
@@ -49,6 +74,21 @@ struct Pair
   {
     tree.analyse(state, along);
     dense.analyse(state, across);
+  }
+
+  /// The same wrenches from outside on both.
+  void push(Random & random)
+  {
+    const auto & system = dynamic_cast<const RigidBodySystem &>(tree.system());
+    for (std::size_t i = 0; i < system.external_wrench_names().size(); ++i)
+    {
+      const Eigen::Vector3d force = random.vector(3, 2.0);
+      const Eigen::Vector3d torque = random.vector(3, 0.5);
+      for (Workspace * workspace : {&along, &across})
+      {
+        system.set_external_wrench(workspace->system_data(), static_cast<int>(i), force, torque);
+      }
+    }
   }
 
   /// Both solve; the difference of everything relative to its size.
@@ -85,45 +125,13 @@ struct Pair
   Workspace across;
 };
 
-class Random
+/// Any rows of the given kinds at any state: off the manifold, too, the solve is defined, and both
+/// must agree.
+void expect_agreement(
+  std::string (*scenario_with)(const std::string &), const std::vector<std::string> & kinds,
+  unsigned seed)
 {
-public:
-  explicit Random(unsigned seed) : generator_(seed) { std::cout << "seed " << seed << "\n"; }
-  VectorXd vector(Eigen::Index size, double width)
-  {
-    std::normal_distribution<double> normal;
-    VectorXd x(size);
-    for (Eigen::Index i = 0; i < size; ++i)
-    {
-      x(i) = width * normal(generator_);
-    }
-    return x;
-  }
-  std::size_t below(std::size_t count)
-  {
-    return std::uniform_int_distribution<std::size_t>(0, count - 1)(generator_);
-  }
-
-private:
-  std::mt19937 generator_;
-};
-
-// Any rows on any joints: off the manifold, too, the solve is defined, and both must agree.
-TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solution)
-{
-  const std::vector<std::string> kinds = {
-    "type: frame_coincidence, frame_a: tip, frame_b: seat, rows: [x, rx]",
-    "type: frame_coincidence, frame_a: tip, frame_b: world, rows: [y, ry]",
-    "type: point_on_plane, frame_a: tip, frame_b: seat, normal: [1, 2, -1], offset: 0.2",
-    "type: distance, frame_a: tip, frame_b: seat, length: 1.5",
-    "type: knife_edge, frame_a: seat, frame_b: world, axis: [1, 1, -2]",
-    "type: rolling, frame_a: tip, frame_b: seat, radius: 0.3, axis: [1, 0.2, 0.3]",
-    "type: prescribed_motion, coordinate: cart_x, motion: sin(3*t)",
-    "type: joint_coupling, terms: {root_z: 1.0, cart_y: 2.0, yaw: -0.7, ball_qx: 0.3}",
-    "type: joint_coupling, terms: {yaw: -0.7, flap: 0.3}",
-    "type: formula, level: velocity, rows: ['vx(tip)^2 + wz(seat)*px(tip) - yaw*dyaw']",
-  };
-  Random random(31);
+  Random random(seed);
   int solved = 0;
   int along_tree = 0;
   for (int trial = 0; trial < 60; ++trial)
@@ -134,7 +142,7 @@ TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solu
       constraints += std::string(i > 0 ? ", " : "") + "{name: c" + std::to_string(i) + ", " +
                      kinds[random.below(kinds.size())] + "}";
     }
-    Pair pair(test::every_joint(constraints), false);
+    Pair pair(scenario_with(constraints), false);
     const System & system = pair.tree.system();
     State state = pair.scenario.initial();
     ASSERT_EQ(
@@ -145,6 +153,7 @@ TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solu
     state.u = random.vector(system.speed_count(), 0.8);
     const VectorXd inputs = random.vector(system.input_count(), 2.0);
     pair.analyse(state);
+    pair.push(random);
     const double deviation = pair.deviation(state, inputs);
     if (pair.across.solution().condition < 100.0)
     {
@@ -155,6 +164,78 @@ TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solu
   }
   EXPECT_GT(solved, 30);
   EXPECT_GE(along_tree, solved * 9 / 10);
+}
+
+TEST(TreeSolver, when_rows_of_all_kinds_meet_on_all_joints_expect_the_dense_solution)
+{
+  expect_agreement(
+    test::every_joint,
+    {
+      "type: frame_coincidence, frame_a: tip, frame_b: seat, rows: [x, rx]",
+      "type: frame_coincidence, frame_a: tip, frame_b: world, rows: [y, ry]",
+      "type: point_on_plane, frame_a: tip, frame_b: seat, normal: [1, 2, -1], offset: 0.2",
+      "type: distance, frame_a: tip, frame_b: seat, length: 1.5",
+      "type: knife_edge, frame_a: seat, frame_b: world, axis: [1, 1, -2]",
+      "type: rolling, frame_a: tip, frame_b: seat, radius: 0.3, axis: [1, 0.2, 0.3]",
+      "type: prescribed_motion, coordinate: cart_x, motion: sin(3*t)",
+      "type: joint_coupling, terms: {root_z: 1.0, cart_y: 2.0, yaw: -0.7, ball_qx: 0.3}",
+      "type: joint_coupling, terms: {yaw: -0.7, flap: 0.3}",
+      "type: formula, level: velocity, rows: ['vx(tip)^2 + wz(seat)*px(tip) - yaw*dyaw']",
+    },
+    31);
+}
+
+/// A turning and a sliding joint on the world, with simple and ball joints on the first.
+std::string hinges(const std::string & constraints)
+{
+  return "system:\n"
+         "  mjcf: '<mujoco><worldbody>"
+         "<body name=\"arm\" pos=\"0.1 0.2 0.3\" euler=\"10 20 30\">"
+         "<joint name=\"turn\" axis=\"1 2 -1\" pos=\"0.1 0 0\" armature=\"0.02\"/>"
+         "<geom type=\"box\" size=\"0.2 0.1 0.05\" pos=\"0.1 0.2 0\"/>"
+         "<body name=\"wrist\" pos=\"0.4 0.1 -0.2\"><joint name=\"ball\" type=\"ball\"/>"
+         "<geom type=\"capsule\" fromto=\"0 0 0 0.1 0 -0.4\" size=\"0.05\"/>"
+         "<body name=\"finger\" pos=\"0.1 0 -0.4\"><joint name=\"bend\" axis=\"0 1 1\"/>"
+         "<geom type=\"box\" size=\"0.1 0.1 0.05\" pos=\"0.1 0 0\"/></body></body>"
+         "<body name=\"fork\" pos=\"-0.3 0.2 0.1\">"
+         "<joint name=\"lift\" type=\"slide\" axis=\"1 1 0\"/>"
+         "<geom type=\"box\" size=\"0.1 0.2 0.05\" pos=\"0 0.1 0.1\"/></body></body>"
+         "<body name=\"sled\" pos=\"0 -0.5 0\">"
+         "<joint name=\"slide\" type=\"slide\" axis=\"0 1 2\"/>"
+         "<geom type=\"box\" size=\"0.1 0.1 0.1\"/>"
+         "<body name=\"pan\" pos=\"0.2 0 0.1\"><joint name=\"spin\" axis=\"1 0 1\"/>"
+         "<geom type=\"box\" size=\"0.3 0.1 0.05\" pos=\"0.2 0 0\"/></body></body>"
+         "</worldbody></mujoco>'\n"
+         "  frames:\n"
+         "    - {name: tip, parent: finger, pose: {xyz: [0.2, 0.1, 0], rpy: [0.3, 0.1, 0.2]}}\n"
+         "    - {name: rim, parent: pan, pose: {xyz: [0.4, 0.1, 0], rpy: [0.1, -0.3, 0.2]}}\n"
+         "  dampers: {turn: 0.3}\n"
+         "  external:\n"
+         "    - {name: wind, frame: arm}\n"
+         "    - {name: push, frame: sled}\n"
+         "    - {name: jet, frame: tip, expressed_in: frame}\n"
+         "initial: {time: 0.3}\n"
+         "constraints: [" +
+         constraints + "]\n";
+}
+
+TEST(TreeSolver, when_rows_pass_joints_on_the_world_expect_the_dense_solution)
+{
+  expect_agreement(
+    hinges,
+    {
+      "type: frame_coincidence, frame_a: tip, frame_b: rim, rows: [x, y, rz]",
+      "type: frame_coincidence, frame_a: tip, frame_b: world, rows: [y, ry]",
+      "type: frame_coincidence, frame_a: rim, frame_b: arm, rows: [z]",
+      "type: distance, frame_a: arm, frame_b: sled, length: 1.5",
+      "type: distance, frame_a: arm, frame_b: world, length: 1.5",
+      "type: distance, frame_a: tip, frame_b: arm, length: 1.5",  // ends on the arm
+      "type: distance, frame_a: fork, frame_b: rim, length: 1.5",
+      "type: point_on_plane, frame_a: fork, frame_b: world, normal: [1, 2, -1], offset: 0.2",
+      "type: prescribed_motion, coordinate: turn, motion: sin(3*t)",
+      "type: joint_coupling, terms: {slide: 1.0, turn: 2.0, bend: -0.7}",
+    },
+    33);
 }
 
 // A loop low in the tree ends on its own body while rows above pass it.
@@ -319,8 +400,12 @@ TEST(TreeSolver, when_a_position_becomes_singular_expect_the_dense_judgement)
     state.q << angle, -angle, angle;
     state.u << 1.0, -1.0, 1.0;
     const double deviation = pair.deviation(state, inputs);
-    // λ grows as 1/distance, and so does what rounding does to it.
-    EXPECT_LT(deviation, std::max(1e-11, 1e-14 / distance)) << distance;
+    // λ grows as 1/distance, and so does what rounding does to it: the bar of agreement.
+    const double condition = pair.across.solution().condition;
+    EXPECT_LT(condition * distance, 10.0);
+    EXPECT_LT(
+      deviation, std::max(1e-11, 100.0 * std::numeric_limits<double>::epsilon() * condition))
+      << distance;
     handed_over = handed_over || !pair.along.solution().along_tree;
   }
   EXPECT_TRUE(handed_over);

@@ -21,8 +21,8 @@ namespace constrained_dynamics
 /// A unilateral constraint on one position row (or on one CompliantRow): admissible on one side, it
 /// pushes and never pulls.
 ///
-/// Rigid (a position row): the row is free until φ reaches the tolerance, then an impact with
-/// restitution e (E13); it stays closed while it pushes.
+/// Rigid (a position row): the row is free until φ reaches 0, then an impact with restitution e
+/// (E13); it stays closed while it pushes.
 /// Compliant (a CompliantRow): velocities are continuous; while φ exceeds the tolerance the row
 /// obeys its own law, unless that would pull. Force law (stiffness > 0): no row at all, but the
 /// force k δⁿ + c δᵐ δ̇ of the penetration δ, never pulling.
@@ -30,7 +30,7 @@ struct Contact
 {
   int constraint = 0;
   double side = 1.0;         ///< +1: φ ≤ 0 is admissible; −1: φ ≥ 0 is
-  double tolerance = 0.0;    ///< δφ ≥ 0: free while side · φ ≤ δφ
+  double tolerance = 0.0;    ///< δφ ≥ 0: free while side · φ ≤ δφ; rigid: 0
   double restitution = 0.0;  ///< e, 0 to 1
   /// Impacts slower than this have e = 0: where bounces accumulate (Zeno) the contact closes.
   double rest_speed = 1e-6;

@@ -22,8 +22,8 @@ struct ControlStates
   /// Inputs τ whose rates become the inputs. τ is a speed of the same name (`tau_` in front where a
   /// coordinate, a speed or a rate has that name already); the input is `d` + that speed.
   std::vector<std::string> first;
-  /// Coordinates τ, with the speed `d` + τ, whose second derivatives become the inputs, named `dd` +
-  /// τ. Controls of the kinematics; motions that a stiff drive imposes on a joint.
+  /// Coordinates τ, with the speed `d` + τ, whose second derivatives become the inputs, named `dd`
+  /// + τ. Controls of the kinematics; motions that a stiff drive imposes on a joint.
   std::vector<std::string> second;
 };
 
@@ -44,7 +44,8 @@ public:
 
   const System & wrapped() const { return *wrapped_; }
   const std::shared_ptr<const System> & shared_wrapped() const { return wrapped_; }
-  /// The data of the wrapped system within data of this one. Real-time safe: yes.
+  /// The data of the wrapped system within data of this one, e.g. for external wrenches of a robot.
+  /// Real-time safe: yes.
   static SystemData & wrapped_data(SystemData & data) noexcept CD_NONBLOCKING;
   static const SystemData & wrapped_data(const SystemData & data) noexcept CD_NONBLOCKING;
 
@@ -84,15 +85,21 @@ private:
   std::vector<int> imposed_;  // speeds of `second`
 };
 
+/// What a ControlStateSystem wraps; any other system itself.
+CONSTRAINED_DYNAMICS_EXPORT const System & underlying(const System & system);
+
 /// Makes all inputs of a system states, first order: τ are speeds, τ̇ the inputs. Throws as the
 /// constructor.
 CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const ControlStateSystem> make_control_state_system(
   std::shared_ptr<const System> system);
 
-/// Makes a system from formulas and some of its controls states. Names in `states.second` that are
-/// no coordinates yet become coordinates, for any formula, the kinematics included; those that are
-/// inputs act with their coefficients as before. Throws as make_analytic_system and the
-/// constructor.
+/// Adds coordinates for controls of second order that are none yet, so that any formula may use
+/// them, the kinematics included. Those that are inputs act with their coefficients as before.
+CONSTRAINED_DYNAMICS_EXPORT void add_control_coordinates(
+  const std::vector<std::string> & controls, AnalyticDescription & description);
+
+/// Makes a system from formulas, with `add_control_coordinates`, and its controls states. Throws as
+/// make_analytic_system and the constructor.
 CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const ControlStateSystem> make_control_state_system(
   AnalyticDescription description, ControlStates states);
 

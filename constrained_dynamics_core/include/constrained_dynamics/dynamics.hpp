@@ -242,9 +242,9 @@ public:
   /// Terms, factorisation of the rows and response to the inputs (E24) at the state of the last
   /// update_rows, whatever the formulation is. Statuses: kOk, kSingular; kSingularInertia,
   /// kNonFiniteInput, kNonFiniteResult and those of System::update_dynamics without output.
-  /// Real-time safe: yes.
-  [[nodiscard]] Status reduce(Workspace & workspace, Reduction & reduction) const noexcept
-    CD_NONBLOCKING;
+  /// @param with_effort whether Reduction::effort_metric is wanted. Real-time safe: yes.
+  [[nodiscard]] Status reduce(Workspace & workspace, Reduction & reduction, bool with_effort = true)
+    const noexcept CD_NONBLOCKING;
   /// The multipliers' part of (E24), after `reduce`. Real-time safe: yes.
   void reduce_forces(Workspace & workspace, Reduction & reduction) const noexcept CD_NONBLOCKING;
   /// Accelerations, multipliers, forces and wrenches for inputs τ, from the last `reduce`, which is

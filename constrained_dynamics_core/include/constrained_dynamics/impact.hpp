@@ -113,8 +113,8 @@ public:
     Workspace & workspace, ImpactSolution & out) noexcept CD_NONBLOCKING;
 
   /// Derivatives of the last solution, for which contacts push, stick and slide as they did:
-  /// ∂u⁺/∂u⁻ and ∂u⁺/∂I (n × n each), exact where rows are linear in u (the map is linear; in three
-  /// dimensions the direction of sliding is held).
+  /// ∂u⁺/∂u⁻ and ∂u⁺/∂I (n × n each), exact where rows are linear in u, the turning of the slip in
+  /// three dimensions included; a restitution_scale below 1 is held.
   /// Statuses as `solve`; both matrices are untouched unless has_output. Real-time safe: yes.
   /// @param problem that of the last `solve`. kNotConverged for path-dependent impacts.
   [[nodiscard]] Status derivatives(

@@ -40,7 +40,8 @@ public:
   {
     return multiplier_null_space_.block(0, 0, multiplier_null_space_.rows(), null_count_);
   }
-  /// H = Gᵀ A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 G (l × l): τᵀ H τ is what the inputs add to Gauss' function.
+  /// H = Yᵀ Q Y (l × l): τᵀ H τ is what the inputs add to Gauss' function. Without driven speeds it
+  /// is Gᵀ A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 G.
   const Eigen::MatrixXd & effort_metric() const { return effort_metric_; }
   /// Accelerations (n × k) that generalized forces (n × k) add: A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 f. Real-time
   /// safe: yes.

@@ -36,7 +36,7 @@ class CONSTRAINED_DYNAMICS_EXPORT ReferenceLayout
 {
 public:
   /// Most values of a reference.
-  static constexpr int kMaximumValues = 128;
+  static constexpr int kMaximumValues = 512;
 
   /// @throw std::invalid_argument for more than kMaximumValues values.
   explicit ReferenceLayout(const ServoConstraint & servo);
@@ -59,6 +59,9 @@ public:
   /// Writes complete values; those of a pose have a unit quaternion. False, with nothing written,
   /// where they are not finite.
   [[nodiscard]] bool write(const Jet2 * values, ServoReference & out) const noexcept CD_NONBLOCKING;
+  /// Keeps the values of a reference that fits and drops their rates: a measured reference becomes
+  /// one that holds. False, with nothing written, as `read`.
+  [[nodiscard]] bool rest(ServoReference & reference) const noexcept CD_NONBLOCKING;
 
 private:
   enum class Kind

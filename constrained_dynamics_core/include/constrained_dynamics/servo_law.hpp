@@ -11,6 +11,7 @@
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/null_space.hpp"
 #include "constrained_dynamics/reduction.hpp"
+#include "constrained_dynamics/reference_trajectory.hpp"
 #include "constrained_dynamics/servo_constraint.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/types.hpp"
@@ -145,7 +146,8 @@ public:
   }
   /// Gains of task i; may change between evaluations. Matrices must keep their size.
   ErrorDynamics & error_dynamics(int task) { return gains_[static_cast<std::size_t>(task)]; }
-  /// Whether task i counts.
+  /// Whether task i counts. Ranks of what is left are those found in the cycle, until the next
+  /// ServoLaw::prepare.
   void set_enabled(int task, bool enabled) noexcept CD_NONBLOCKING
   {
     enabled_[static_cast<std::size_t>(task)] = enabled;
@@ -183,8 +185,14 @@ private:
   Eigen::VectorXd last_;
   bool has_last_ = false;
   ServoResult result_;
+  /// Whether the nominal ranks belong to the tasks and constraints that are switched on.
+  bool is_prepared() const noexcept CD_NONBLOCKING;
+
   std::vector<int> nominal_rank_;  // of each level, −1: unknown
-  Eigen::VectorXd row_size_;       // usual size of each row of S
+  // What was switched on when they were found.
+  std::vector<bool> prepared_enabled_;
+  std::vector<bool> prepared_active_;
+  Eigen::VectorXd row_size_;  // usual size of each row of S
   std::unique_ptr<Scratch> work_;
 };
 
@@ -214,19 +222,23 @@ public:
   int task_index(const std::string & name) const;
 
   /// Once, at a state as it will be in operation: ranks of the passive rows (Dynamics::analyse), of
-  /// S and its usual size, and references that hold the tasks where they are. Real-time safe: no.
+  /// S and its usual size, and references as `measure` makes them. Real-time safe: no.
   /// @throw std::invalid_argument where rows cannot be evaluated at the state.
   void prepare(const State & state, ServoWorkspace & workspace) const;
 
-  /// A reference that holds task i where it is at the state of the last evaluation. Statuses as
-  /// ServoConstraint::measure. Real-time safe: yes.
+  /// Makes the reference of task i what the task has at the state of the last evaluation, rates
+  /// included, accelerations 0: for transitions. Statuses as ServoConstraint::measure. Real-time
+  /// safe: yes.
+  [[nodiscard]] Status measure(int task, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
+  /// Likewise, but at rest: the task stops where it is.
   [[nodiscard]] Status hold(int task, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
 
   /// One cycle: terms, passive rows, servo rows, controls, forces. The result and
   /// workspace.dynamics().solution() are untouched without output.
   /// Statuses: kOk; kSingular (damped, or the passive rows are singular), kInconsistent (no
   /// controls realise the rows), kLimited, with output; those of Dynamics::reduce and
-  /// ServoConstraint::evaluate without. Real-time safe: yes.
+  /// ServoConstraint::evaluate without (kSizeMismatch also for gains or an external null vector of
+  /// another size). Real-time safe: yes.
   [[nodiscard]] Status evaluate(
     double time, const ConstVectorRef & q, const ConstVectorRef & u,
     ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
@@ -234,6 +246,8 @@ public:
 private:
   friend class ServoWorkspace;
 
+  /// Whether sizes that a user may have changed are those of the law.
+  bool fits(const ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   Status evaluate_rows(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   /// S and z of all rows.
   Status form(
@@ -249,6 +263,7 @@ private:
   std::shared_ptr<const Dynamics> passive_;
   std::vector<ServoTask> tasks_;
   ServoOptions options_;
+  std::vector<ReferenceLayout> layouts_;
   std::vector<int> offsets_;
   std::vector<std::vector<int>> levels_;  // tasks of each level, in the order of priority
   int row_count_ = 0;

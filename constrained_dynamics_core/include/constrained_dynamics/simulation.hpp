@@ -96,13 +96,17 @@ public:
     std::shared_ptr<const ContactSet> contacts = nullptr);
   ~Simulation();
 
-  /// Sets the state and analyses the rank of the rows there. Real-time safe: no.
-  /// @throw std::invalid_argument for wrong sizes or a state where rows cannot be evaluated.
+  /// Sets the state, analyses the rank of the rows there and finds the modes of the contacts (those
+  /// that touch and approach strike at once). Real-time safe: no.
+  /// @throw std::invalid_argument for wrong sizes; for a state where rows cannot be evaluated or
+  /// contacts have no motion, which is set all the same, so that `evaluate` says why as a status.
   RankReport start(const State & state);
 
   /// One fixed step from the current state, which is untouched on failure.
-  /// Statuses: kOk, kSingular and kInconsistent (step made), others (not made). Real-time safe:
-  /// yes.
+  /// Statuses: kOk, kSingular and kInconsistent (step made), others (not made). Where the contacts
+  /// have no motion after a step (kNoUniqueSolution), the state is that after it, and further steps
+  /// and evaluations return the same until a switch, an impulse or `start` finds one. Real-time
+  /// safe: yes.
   [[nodiscard]] Status step() noexcept CD_NONBLOCKING;
 
   /// Solves at the current state, so that workspace().solution() belongs to it. Real-time safe:
@@ -131,10 +135,15 @@ public:
   void schedule(std::vector<ScheduledChange> changes);
 
   /// What happened since `start`, in the order of time. Where more happened than
-  /// kEventCapacity in cycles of `step`, the later ones are only counted.
+  /// kEventCapacity in cycles of `step` outside of `run`, the later ones are only counted.
   const std::vector<ContactEvent> & events() const { return events_; }
   long lost_event_count() const { return lost_events_; }
   static constexpr std::size_t kEventCapacity = 4096;
+
+  /// Whether constraints come and go in it.
+  bool has_contacts() const;
+  /// Whether forces act that are not those of rows in force: sliding friction, Dahl's, force laws.
+  bool has_law_forces() const;
 
   const Dynamics & dynamics() const { return *dynamics_; }
   const State & state() const { return state_; }
@@ -161,6 +170,7 @@ private:
   RunResult run_fixed(double until, double output_interval, const Observer & observer);
   RunResult run_adaptive(double until, double output_interval, const Observer & observer);
   RunResult run_events(double until, double output_interval, const Observer & observer);
+  RunResult finish(Status status, bool completed);
   /// Rows and inputs at a state.
   Status update(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
     CD_NONBLOCKING;
@@ -194,6 +204,7 @@ private:
   std::vector<Eigen::VectorXd> slopes_;
   RunResult counts_;
   Status last_status_ = Status::kOk;
+  Status mode_status_ = Status::kOk;  // of the last search for modes
   double start_time_ = 0.0;
   long step_index_ = 0;
 };

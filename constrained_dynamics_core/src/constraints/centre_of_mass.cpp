@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "constrained_dynamics/control_state_system.hpp"
 #include "constraints/validation.hpp"
 #include "kinematic_tree.hpp"
 #include "names.hpp"
@@ -34,6 +35,7 @@ CentreOfMass::CentreOfMass(
   const Eigen::Vector3d & position)
 : Constraint(name, "centre_of_mass", system, describe(name, rows)),
   robot_(checked_robot("constraint '" + name + "'", system)),
+  is_wrapped_(&system != &robot_),
   position_(position)
 {
   for (const std::string & row : rows)
@@ -52,7 +54,8 @@ Status CentreOfMass::do_evaluate(
   const SystemData & data, ConstraintScratch & scratch,
   RowBlock & rows) const noexcept CD_NONBLOCKING
 {
-  const TreeData & tree_data = static_cast<const TreeData &>(data);
+  const TreeData & tree_data =
+    static_cast<const TreeData &>(is_wrapped_ ? ControlStateSystem::wrapped_data(data) : data);
   const KinematicTree & tree = robot_.tree();
   const double per_mass = 1.0 / tree.total_mass;
   const Eigen::Vector3d moment = tree.mass_moment(tree_data);
@@ -60,19 +63,20 @@ Status CentreOfMass::do_evaluate(
   Eigen::Vector3d second;
   tree.mass_moment_rates(tree_data, first, second);
   Eigen::Map<Eigen::Matrix<double, 3, Eigen::Dynamic>> jacobian(
-    scratch.jacobian_a.data(), 3, system().speed_count());
+    scratch.jacobian_a.data(), 3, robot_.speed_count());
   tree.mass_jacobian(tree_data, jacobian);
   if (!moment.allFinite() || !first.allFinite() || !second.allFinite() || !jacobian.allFinite())
   {
     return Status::kNonFiniteResult;
   }
+  rows.jacobian.setZero();
   for (std::size_t k = 0; k < axes_.size(); ++k)
   {
     const Eigen::Index i = static_cast<Eigen::Index>(k);
     const int axis = axes_[k];
     rows.position(i) = per_mass * moment(axis) - position_(axis);
     rows.velocity(i) = per_mass * first(axis);
-    rows.jacobian.row(i) = per_mass * jacobian.row(axis);
+    rows.jacobian.row(i).head(jacobian.cols()) = per_mass * jacobian.row(axis);
     rows.bias(i) = -per_mass * second(axis);
   }
   return Status::kOk;

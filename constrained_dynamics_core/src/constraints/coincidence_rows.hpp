@@ -31,24 +31,39 @@ void position_row(const RelativeMotionOf<S> & motion, int axis, FrameRowOf<S> & 
   out.bias = -motion.acceleration_bias(axis);
 }
 
-/// φ = 2 ε of one axis.
+/// φ = 2 ε with its derivatives at u̇ = 0.
 template <class S>
-void quaternion_row(
-  const RelativeMotionOf<S> & motion, const Eigen::Quaternion<S> & error, int axis,
-  FrameRowOf<S> & out) noexcept
+struct QuaternionError
 {
   using Vector3 = Eigen::Matrix<S, 3, 1>;
+  S eta;
+  Vector3 epsilon, velocity, acceleration;
+};
+
+template <class S>
+QuaternionError<S> quaternion_error(const RelativeMotionOf<S> & motion) noexcept
+{
+  using Vector3 = Eigen::Matrix<S, 3, 1>;
+  const Eigen::Quaternion<S> error(motion.rotation);
+  const S sign = error.w() < 0.0 ? S(-1.0) : S(1.0);
   const Vector3 & w = motion.angular_velocity;
   const Vector3 & w_dot = motion.angular_acceleration_bias;
-  const S eta = error.w();
-  const Vector3 epsilon = error.vec();
+  const S eta = sign * error.w();
+  const Vector3 epsilon = sign * error.vec();
   const S eta_dot = -0.5 * w.dot(epsilon);
   const Vector3 epsilon_dot = S(0.5) * (eta * w + w.cross(epsilon));
-  out.position = 2.0 * epsilon(axis);
-  out.velocity = 2.0 * epsilon_dot(axis);
-  out.angular = eta * unit<S>(axis) + epsilon.cross(unit<S>(axis));
-  const Vector3 second = eta_dot * w + w.cross(epsilon_dot) + eta * w_dot + w_dot.cross(epsilon);
-  out.bias = -second(axis);
+  return {
+    eta, epsilon, S(2.0) * epsilon_dot,
+    eta_dot * w + w.cross(epsilon_dot) + eta * w_dot + w_dot.cross(epsilon)};
+}
+
+template <class S>
+void quaternion_row(const QuaternionError<S> & error, int axis, FrameRowOf<S> & out) noexcept
+{
+  out.position = 2.0 * error.epsilon(axis);
+  out.velocity = error.velocity(axis);
+  out.angular = error.eta * unit<S>(axis) + error.epsilon.cross(unit<S>(axis));
+  out.bias = -error.acceleration(axis);
 }
 
 /// φ = √(2/w) s of one axis, s = e_k × a, w = 1 + e_k · a, a = R e_k.
@@ -88,7 +103,7 @@ Status coincidence_rows(
 {
   const int rotation_count = axes.rotation_count;
   const int free_axis = axes.free_axis;
-  Eigen::Quaternion<S> error = Eigen::Quaternion<S>::Identity();
+  QuaternionError<S> error;
   if (rotation_count == 2)
   {
     if (!(1.0 + motion.rotation(free_axis, free_axis) > kOppositeAxes))
@@ -98,11 +113,7 @@ Status coincidence_rows(
   }
   else if (rotation_count > 0)
   {
-    error = Eigen::Quaternion<S>(motion.rotation);
-    if (error.w() < 0.0)
-    {
-      error.coeffs() = -error.coeffs();
-    }
+    error = quaternion_error(motion);
   }
   for (std::size_t i = 0; i < axes.axis.size(); ++i)
   {
@@ -116,7 +127,7 @@ Status coincidence_rows(
     }
     else
     {
-      quaternion_row(motion, error, axes.axis[i] - 3, out.row[i]);
+      quaternion_row(error, axes.axis[i] - 3, out.row[i]);
     }
   }
   return Status::kOk;

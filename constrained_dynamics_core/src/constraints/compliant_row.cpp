@@ -109,6 +109,7 @@ CompliantRow::CompliantRow(std::shared_ptr<const Constraint> row, const RowLaw &
   side_(side),
   is_velocity_(row_->rows()[0].level == RowLevel::kVelocity)
 {
+  set_speed_support(row_->speed_support());
 }
 
 Status CompliantRow::do_evaluate(

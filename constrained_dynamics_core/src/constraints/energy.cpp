@@ -9,6 +9,7 @@
 
 #include "constrained_dynamics/analytic_system.hpp"
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
+#include "constrained_dynamics/control_state_system.hpp"
 #include "constraints/validation.hpp"
 #include "kinematic_tree.hpp"
 
@@ -32,6 +33,7 @@ Energy::Energy(std::string name, const System & system, EnergyKind kind, double 
     name, to_string(kind), system, {{kLabel, RowLevel::kVelocity, false}}, {},
     system.speed_count()),
   robot_(checked_robot("constraint '" + name + "'", system)),
+  is_wrapped_(&system != &robot_),
   kind_(kind),
   value_(checked_finite("constraint '" + name + "'", "value", value))
 {
@@ -40,9 +42,10 @@ Energy::Energy(std::string name, const System & system, EnergyKind kind, double 
 Status Energy::do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
   const noexcept CD_NONBLOCKING
 {
-  const TreeData & tree_data = static_cast<const TreeData &>(data);
+  const TreeData & tree_data =
+    static_cast<const TreeData &>(is_wrapped_ ? ControlStateSystem::wrapped_data(data) : data);
   const KinematicTree & tree = robot_.tree();
-  Eigen::Map<Eigen::VectorXd> momentum(scratch.buffer.data(), system().speed_count());
+  Eigen::Map<Eigen::VectorXd> momentum(scratch.buffer.data(), robot_.speed_count());
   tree.momentum(tree_data, momentum);
   double energy = tree.kinetic_energy(tree_data);
   double power = tree.kinetic_power_bias(tree_data);
@@ -57,7 +60,8 @@ Status Energy::do_evaluate(const SystemData & data, ConstraintScratch & scratch,
   }
   rows.position(0) = 0.0;
   rows.velocity(0) = energy - value_;
-  rows.jacobian.row(0) = momentum.transpose();
+  rows.jacobian.setZero();
+  rows.jacobian.row(0).head(momentum.size()) = momentum.transpose();
   rows.bias(0) = -power;
   return Status::kOk;
 }
@@ -65,7 +69,7 @@ Status Energy::do_evaluate(const SystemData & data, ConstraintScratch & scratch,
 std::shared_ptr<const Constraint> make_energy_constraint(
   const std::string & name, const System & system, EnergyKind kind, double value)
 {
-  const auto * textbook = dynamic_cast<const AnalyticSystem *>(&system);
+  const auto * textbook = dynamic_cast<const AnalyticSystem *>(&underlying(system));
   if (!textbook)
   {
     return std::make_shared<const Energy>(name, system, kind, value);

@@ -13,6 +13,7 @@ JointSlip::JointSlip(std::string name, const System & system, const std::string 
   coordinate_(system.coordinate_index(joint)),
   speed_(system.speed_index("d" + joint))
 {
+  set_speed_support({speed_});
 }
 
 Status JointSlip::do_evaluate(

@@ -1,5 +1,7 @@
 #include "constrained_dynamics/constraints/point_on_line.hpp"
 
+#include <Eigen/Geometry>
+
 #include "constraints/validation.hpp"
 
 namespace constrained_dynamics
@@ -36,6 +38,8 @@ PointOnLine::PointOnLine(
   normals_(orthonormal_pair(checked_direction("constraint '" + name + "'", "direction", direction)))
 {
 }
+
+Eigen::Vector3d PointOnLine::direction() const { return normals_[0].cross(normals_[1]); }
 
 Status PointOnLine::do_frame_rows(
   const RelativeMotion & motion, ConstraintScratch &, FrameRows & out) const noexcept CD_NONBLOCKING

@@ -7,6 +7,8 @@
 
 #include <Eigen/Geometry>
 
+#include "constrained_dynamics/control_state_system.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -59,7 +61,7 @@ double checked_positive(const std::string & owner, const std::string & what, dou
 
 const RigidBodySystem & checked_robot(const std::string & owner, const System & system)
 {
-  const auto * robot = dynamic_cast<const RigidBodySystem *>(&system);
+  const auto * robot = dynamic_cast<const RigidBodySystem *>(&underlying(system));
   if (!robot)
   {
     throw std::invalid_argument(

@@ -51,6 +51,9 @@ void check(const ConstraintSet & set, const Contact & contact)
   require(contact.side == 1.0 || contact.side == -1.0, owner, "side", contact.side, "1 and -1");
   require(contact.tolerance >= 0.0, owner, "tolerance", contact.tolerance, "0 or above");
   require(
+    contact.tolerance == 0.0 || is_compliant || contact.stiffness > 0.0, owner, "tolerance",
+    contact.tolerance, "0 for a rigid contact, which would jump by it");
+  require(
     contact.restitution >= 0.0 && contact.restitution <= 1.0, owner, "restitution",
     contact.restitution, "0 to 1");
   require(contact.rest_speed > 0.0, owner, "rest_speed", contact.rest_speed, "above 0");
@@ -78,8 +81,8 @@ void check(const ConstraintSet & set, std::size_t contacts, const DryFriction & 
   if (!fits)
   {
     throw std::invalid_argument(
-      owner + " has " + std::to_string(slip.row_count()) +
-      " rows; allowed: one or two velocity rows");
+      owner + " has " + std::to_string(slip.row_count()) + " rows of level " +
+      to_string(slip.rows()[0].level) + "; allowed: one or two velocity rows");
   }
   if (friction.contact < -1 || friction.contact >= static_cast<int>(contacts))
   {

@@ -30,6 +30,7 @@ void ContactRuntime::reset(Workspace & workspace) noexcept CD_NONBLOCKING
   std::fill(fired_.begin(), fired_.end(), static_cast<char>(0));
   std::fill(impacts_in_a_row_.begin(), impacts_in_a_row_.end(), 0);
   std::fill(last_impact_.begin(), last_impact_.end(), -1e300);
+  std::fill(gave_way_.begin(), gave_way_.end(), -1e300);
   workspace.given_multipliers().setZero();
   switch_rows(workspace);
 }
@@ -161,9 +162,13 @@ void ContactRuntime::choose_normals(const Workspace & workspace) noexcept
     }
     if (is_compliant)
     {
-      const bool is_inside =
-        gap(contact, workspace) < 0.0 || (before == Normal::kOpen && has_fired);
-      const bool pulls = before == Normal::kClosed && has_fired && !set_->contacts()[i].adhesive;
+      const bool is_adhesive = set_->contacts()[i].adhesive;
+      const bool leaves = before == Normal::kClosed && has_fired &&
+                          (is_adhesive || gap(contact, workspace) > 0.5 * kTouch);
+      const bool is_inside = before == Normal::kClosed ? !leaves
+                                                       : gap(contact, workspace) < 0.0 ||
+                                                           (before == Normal::kOpen && has_fired);
+      const bool pulls = before == Normal::kClosed && has_fired && !is_adhesive && !leaves;
       const bool waits = before == Normal::kSeparating && !has_fired;
       candidate_[i] = is_inside && !pulls && !waits;
       normal_[i] = !is_inside           ? Normal::kOpen
@@ -181,7 +186,7 @@ void ContactRuntime::choose_normals(const Workspace & workspace) noexcept
 }
 
 /// First guess: what slips slides on, what does not sticks.
-void ContactRuntime::choose_slips(const Workspace & workspace) noexcept
+void ContactRuntime::choose_slips(double time, const Workspace & workspace) noexcept
 {
   any_gives_way_ = false;
   for (std::size_t i = 0; i < friction_.size(); ++i)
@@ -223,15 +228,20 @@ void ContactRuntime::choose_slips(const Workspace & workspace) noexcept
     }
     if (state.slip == Slip::kStick && has_fired)
     {
-      if (row_count(k) == 2)
+      const double held = tangent_force(k, workspace);
+      const bool again = time - gave_way_[i] < kChatterTime;
+      gave_way_[i] = time;
+      if ((row_count(k) == 2 && !again) || !(static_bound(k, workspace) > 0.0))
       {
-        // Which way it gives way in a plane is a matter of all contacts together.
+        // Which way it gives way in a plane is a matter of all contacts together; where nothing
+        // presses any more, one of the accelerations. Contacts that share a load redundantly may
+        // hold in their problem and not with the split of the rows: then it slides at the second
+        // try.
         gives_way_[i] = 1;
         any_gives_way_ = true;
         continue;
       }
       // It slides away against the force that held it.
-      const double held = tangent_force(k, workspace);
       for (int r = 0; r < row_count(k); ++r)
       {
         state.direction[r] = -workspace.solution().multipliers(row + r) / held;
@@ -251,8 +261,8 @@ void ContactRuntime::choose_slips(const Workspace & workspace) noexcept
     }
     const bool has_ended =
       state.slip == Slip::kSlide && has_fired &&
-      (row_count(k) == 1 || speed <= kEndOfSlip * friction.creep_speed || along <= 0.0);
-    if (speed > friction.creep_speed && !has_ended)
+      (row_count(k) == 1 || speed <= kEndOfSlip * creep_speed(k) || along <= 0.0);
+    if (speed > creep_speed(k) && !has_ended)
     {
       state.slip = Slip::kSlide;
       state.armed = true;
@@ -290,214 +300,6 @@ bool ContactRuntime::holds(const Workspace & workspace) const noexcept
     }
   }
   return true;
-}
-
-/// Modes by the cone problem of accelerations and forces over all candidates.
-Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept
-{
-  const SystemTerms & terms = workspace.terms();
-  const Rows & rows = workspace.rows();
-  // Forces that are known: all but those of candidates.
-  force_ = terms.force;
-  force_.noalias() += terms.input_matrix * host.input_values();
-  for (std::size_t i = 0; i < normal_.size(); ++i)
-  {
-    if (normal_[i] == Normal::kForce)
-    {
-      const int row = row_of_contact(static_cast<int>(i));
-      force_ += workspace.given_multipliers()(row) * rows.jacobian.row(row).transpose();
-    }
-  }
-  for (std::size_t i = 0; i < friction_.size(); ++i)
-  {
-    const int contact = set_->frictions()[i].contact;
-    const bool is_known = friction_[i].slip == Slip::kDahl ||
-                          (friction_[i].slip == Slip::kSlide &&
-                           (contact < 0 || candidate_[static_cast<std::size_t>(contact)] == 0));
-    for (int r = 0; is_known && r < row_count(static_cast<int>(i)); ++r)
-    {
-      const int row = row_of_friction(static_cast<int>(i)) + r;
-      force_ += workspace.given_multipliers()(row) * rows.jacobian.row(row).transpose();
-    }
-  }
-  const Status begun = cone_.begin(terms.mass_matrix, zero_speeds_, force_);
-  if (begun != Status::kOk)
-  {
-    return begun;
-  }
-  for (int i = 0; i < dynamics_->constraints().size(); ++i)
-  {
-    for (int r = 0;
-         workspace.is_active(i) && !set_->manages(i) && r < dynamics_->constraints()[i].row_count();
-         ++r)
-    {
-      const int row = dynamics_->constraints().row_offset(i) + r;
-      row_buffer_ = rows.jacobian.row(row).transpose();
-      cone_.add_equality(row_buffer_, rows.bias(row));
-    }
-  }
-  for (std::size_t i = 0; i < normal_.size(); ++i)
-  {
-    if (normal_[i] == Normal::kClosed && set_->contacts()[i].adhesive)
-    {
-      const int row = row_of_contact(static_cast<int>(i));
-      row_buffer_ = rows.jacobian.row(row).transpose();
-      cone_.add_equality(row_buffer_, rows.bias(row));
-    }
-  }
-  int count = 0;
-  const auto add_tangents = [&](int friction, ConeContact & to)
-  {
-    const FrictionState & state = friction_[static_cast<std::size_t>(friction)];
-    const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
-    to.sliding = state.slip == Slip::kSlide;
-    const bool moves = to.sliding || gives_way_[static_cast<std::size_t>(friction)] != 0;
-    to.friction = moves ? law.kinetic : law.stiction;
-    to.tangent_count = to.friction > 0.0 ? row_count(friction) : 0;
-    if (to.sliding)
-    {
-      slide_direction(friction, workspace, to.direction);
-    }
-    for (int r = 0; r < to.tangent_count; ++r)
-    {
-      const int row = row_of_friction(friction) + r;
-      row_buffer_ = rows.jacobian.row(row).transpose();
-      to.tangent[r] = cone_.add_row(row_buffer_, rows.bias(row));
-    }
-  };
-  for (std::size_t i = 0; i < normal_.size(); ++i)
-  {
-    if (candidate_[i] == 0)
-    {
-      continue;
-    }
-    const int contact = static_cast<int>(i);
-    const double side = set_->contacts()[i].side;
-    const int row = row_of_contact(contact);
-    if (set_->contacts()[i].adhesive)
-    {
-      continue;
-    }
-    ConeContact & to = cone_contacts_[static_cast<std::size_t>(count)];
-    to = ConeContact{};
-    row_buffer_ = -side * rows.jacobian.row(row).transpose();
-    to.normal = cone_.add_row(row_buffer_, -side * rows.bias(row));
-    const int friction = set_->friction_of(contact);
-    if (friction >= 0)
-    {
-      add_tangents(friction, to);
-    }
-    cone_owner_[static_cast<std::size_t>(count++)] = contact;
-  }
-  for (std::size_t i = 0; i < friction_.size(); ++i)
-  {
-    const bool is_bounded =
-      set_->frictions()[i].contact < 0 ||
-      normal_[static_cast<std::size_t>(set_->frictions()[i].contact)] == Normal::kForce;
-    if (is_bounded && friction_[i].slip == Slip::kStick)
-    {
-      ConeContact & to = cone_contacts_[static_cast<std::size_t>(count)];
-      to = ConeContact{};
-      add_tangents(static_cast<int>(i), to);
-      to.friction = static_bound(static_cast<int>(i), workspace);
-      cone_owner_[static_cast<std::size_t>(count++)] = -1 - static_cast<int>(i);
-    }
-  }
-  Status status = cone_.solve(cone_contacts_.data(), count);
-  // What slides does so with the kinetic coefficient, which also changes its direction.
-  bool changed = false;
-  for (int i = 0; i < count && status != Status::kNoUniqueSolution; ++i)
-  {
-    ConeContact & contact = cone_contacts_[static_cast<std::size_t>(i)];
-    const int owner = cone_owner_[static_cast<std::size_t>(i)];
-    const int friction = owner < 0 ? -1 - owner : set_->friction_of(owner);
-    if (contact.sliding || contact.tangent_count == 0 || !is_at_rim(contact))
-    {
-      continue;
-    }
-    const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
-    const double kinetic = owner < 0 ? contact.friction * law.kinetic / law.stiction : law.kinetic;
-    changed = changed || kinetic != contact.friction;
-    contact.friction = kinetic;
-  }
-  status = changed ? cone_.solve(cone_contacts_.data(), count) : status;
-  if (status == Status::kNoUniqueSolution)
-  {
-    return status;
-  }
-  read_cones(count);
-  return Status::kOk;
-}
-
-/// Whether friction is at its bound.
-bool ContactRuntime::is_at_rim(const ConeContact & contact) const noexcept
-{
-  double length = 0.0;
-  for (int r = 0; r < contact.tangent_count; ++r)
-  {
-    length = std::hypot(length, cone_.force(contact.tangent[r]));
-  }
-  const double bound =
-    contact.normal >= 0 ? contact.friction * cone_.force(contact.normal) : contact.friction;
-  return length >= bound * (1.0 - 1e-9) && length > 0.0;
-}
-
-void ContactRuntime::read_cones(int count) noexcept
-{
-  const auto read_slip = [&](int friction, const ConeContact & from)
-  {
-    FrictionState & state = friction_[static_cast<std::size_t>(friction)];
-    if (from.sliding || from.tangent_count == 0)
-    {
-      return;
-    }
-    double length = 0.0;
-    for (int r = 0; r < from.tangent_count; ++r)
-    {
-      length = std::hypot(length, cone_.force(from.tangent[r]));
-    }
-    state.slip = Slip::kStick;
-    if (is_at_rim(from))
-    {
-      state.slip = Slip::kSlide;
-      state.armed = false;
-      for (int r = 0; r < from.tangent_count; ++r)
-      {
-        state.direction[r] = -cone_.force(from.tangent[r]) / length;
-      }
-    }
-  };
-  for (int i = 0; i < count; ++i)
-  {
-    const ConeContact & from = cone_contacts_[static_cast<std::size_t>(i)];
-    const int owner = cone_owner_[static_cast<std::size_t>(i)];
-    if (owner < 0)
-    {
-      read_slip(-1 - owner, from);
-      continue;
-    }
-    const std::size_t contact = static_cast<std::size_t>(owner);
-    const double x = cone_.force(from.normal);
-    const double w = cone_.motion(from.normal);
-    const int friction = set_->friction_of(owner);
-    if (x > 0.0)
-    {
-      normal_[contact] = Normal::kClosed;
-      if (friction >= 0)
-      {
-        read_slip(friction, from);
-      }
-      continue;
-    }
-    const bool rests = w <= 1e-10 * cone_.size(from.normal);
-    normal_[contact] = set_->is_compliant(owner) ? Normal::kSeparating
-                       : rests                   ? Normal::kIdle
-                                                 : Normal::kOpen;
-    if (friction >= 0)
-    {
-      friction_[static_cast<std::size_t>(friction)].slip = Slip::kNone;
-    }
-  }
 }
 
 void ContactRuntime::record_changes(
@@ -580,7 +382,7 @@ Status ContactRuntime::decide(
     }
   }
   choose_normals(workspace);
-  choose_slips(workspace);
+  choose_slips(time, workspace);
   switch_rows(workspace);
   // What closes or stops slipping now had up to its tolerance of velocity left.
   const Status projected = dynamics_->project_velocity(time, q, u, workspace);

@@ -29,6 +29,7 @@ ContactRuntime::ContactRuntime(
   touching_(normal_.size(), 0),
   candidate_(normal_.size(), 0),
   gives_way_(friction_.size(), 0),
+  gave_way_(friction_.size(), -1e300),
   law_force_(normal_.size(), 0.0),
   impacts_in_a_row_(normal_.size(), 0),
   last_impact_(normal_.size(), -1e300),
@@ -129,14 +130,21 @@ double ContactRuntime::tangent_force(int i, const Workspace & workspace) const n
 double ContactRuntime::static_bound(int i, const Workspace & workspace) const noexcept
 {
   const DryFriction & friction = set_->frictions()[static_cast<std::size_t>(i)];
-  return friction.contact < 0 ? friction.stiction
-                              : friction.stiction * normal_force(friction.contact, workspace);
+  // What pulls (an adhesive contact) holds nothing.
+  return friction.contact < 0
+           ? friction.stiction
+           : friction.stiction * std::max(0.0, normal_force(friction.contact, workspace));
 }
 
 /// Whether there is a bound below which it can stick.
 bool ContactRuntime::is_dry(int i) const noexcept
 {
   return set_->frictions()[static_cast<std::size_t>(i)].stiction > 0.0;
+}
+
+double ContactRuntime::creep_speed(int i) const noexcept
+{
+  return std::max(set_->frictions()[static_cast<std::size_t>(i)].creep_speed, least_creep_);
 }
 
 void ContactRuntime::slide_direction(int i, const Workspace & workspace, double * s) const noexcept
@@ -151,9 +159,7 @@ void ContactRuntime::slide_direction(int i, const Workspace & workspace, double 
   const int row = row_of_friction(i);
   const double v[2] = {workspace.rows().velocity(row), workspace.rows().velocity(row + 1)};
   const double length = std::hypot(v[0], v[1]);
-  if (
-    length > set_->frictions()[static_cast<std::size_t>(i)].creep_speed &&
-    v[0] * s[0] + v[1] * s[1] > 0.0)
+  if (length > creep_speed(i) && v[0] * s[0] + v[1] * s[1] > 0.0)
   {
     s[0] = v[0] / length;
     s[1] = v[1] / length;
@@ -168,7 +174,9 @@ double ContactRuntime::dahl_force(int i, const Workspace & workspace) const noex
   const double moved = workspace.terms().coordinates(friction.coordinate) - state.dahl_place;
   const double end = -friction.kinetic * state.direction[0];
   const double decay = friction.dahl_stiffness * state.direction[0] * moved / friction.kinetic;
-  return end + (state.dahl_force - end) * std::exp(-decay);
+  // Trial stages may lie far behind the turning point: there the law goes on along its tangent.
+  const double left = decay > -1.0 ? std::exp(-decay) : -decay * std::exp(1.0);
+  return end + (state.dahl_force - end) * left;
 }
 
 /// The multipliers of a friction that does not stick, for a bound of its dry part.
@@ -183,6 +191,16 @@ void ContactRuntime::add_given(int i, double bound, Workspace & workspace) const
     workspace.given_multipliers()(row + k) =
       -bound * s[k] - friction.viscous * workspace.rows().velocity(row + k);
   }
+}
+
+bool ContactRuntime::has_law_forces() const noexcept
+{
+  return std::any_of(
+           normal_.begin(), normal_.end(), [](Normal mode) { return mode == Normal::kForce; }) ||
+         std::any_of(
+           friction_.begin(), friction_.end(),
+           [](const FrictionState & state)
+           { return state.slip == Slip::kSlide || state.slip == Slip::kDahl; });
 }
 
 // ---- the motion of a phase
@@ -249,8 +267,13 @@ Status ContactRuntime::solve_sliding(const ConstVectorRef & inputs, Workspace & 
   const auto friction_at = [&](Eigen::Index i) { return sliding_[static_cast<std::size_t>(i)]; };
   const auto contact_at = [&](Eigen::Index i)
   { return set_->frictions()[static_cast<std::size_t>(friction_at(i))].contact; };
+  // An adhesive contact that pulls does not rub.
   const auto coefficient = [&](Eigen::Index i)
-  { return set_->frictions()[static_cast<std::size_t>(friction_at(i))].kinetic; };
+  {
+    const bool pulls =
+      base_normals_(i) < 0.0 && set_->contacts()[static_cast<std::size_t>(contact_at(i))].adhesive;
+    return pulls ? 0.0 : set_->frictions()[static_cast<std::size_t>(friction_at(i))].kinetic;
+  };
   // Where contacts carry each other's load the split is a convention, and says nothing about
   // whether the motion is unique.
   bool is_redundant = false;
@@ -307,8 +330,14 @@ double ContactRuntime::event_function(int i, const Workspace & workspace) const 
       case Normal::kOpen:
         return gap(i, workspace);
       case Normal::kClosed:
-        return set_->contacts()[static_cast<std::size_t>(i)].adhesive ? -gap(i, workspace)
-                                                                      : normal_force(i, workspace);
+        if (set_->contacts()[static_cast<std::size_t>(i)].adhesive)
+        {
+          return -gap(i, workspace);
+        }
+        // A compliant row comes back to the edge, and its law ends there although it still pushes.
+        return set_->is_compliant(i)
+                 ? std::min(normal_force(i, workspace), kTouch - gap(i, workspace))
+                 : normal_force(i, workspace);
       case Normal::kIdle:
         return gap(i, workspace) + kTouch;
       case Normal::kSeparating:
@@ -326,7 +355,7 @@ double ContactRuntime::event_function(int i, const Workspace & workspace) const 
   {
     along += state.direction[r] * workspace.rows().velocity(row + r);
   }
-  const double creep = set_->frictions()[static_cast<std::size_t>(k)].creep_speed;
+  const double creep = creep_speed(k);
   switch (state.slip)
   {
     case Slip::kNone:
@@ -382,7 +411,7 @@ void ContactRuntime::commit(const Workspace & workspace) noexcept CD_NONBLOCKING
     {
       along += state.direction[r] * workspace.rows().velocity(row + r);
     }
-    state.armed = state.armed || along > 2.0 * friction.creep_speed;
+    state.armed = state.armed || along > 2.0 * creep_speed(k);
     if (state.armed && row_count(k) == 2)
     {
       double s[2];

@@ -45,8 +45,14 @@ public:
   const ContactSet & contacts() const { return *set_; }
   bool is_empty() const { return set_->contacts().empty() && set_->frictions().empty(); }
 
+  /// Whether a force acts that is not one of a row in force.
+  bool has_law_forces() const noexcept;
+
   /// The step after which modes are looked at; 0: events are located.
   void set_step(double step) noexcept { step_ = step; }
+
+  /// Slip below this says nothing, whatever the creep speeds: what the integrator leaves open.
+  void set_least_creep(double speed) noexcept { least_creep_ = speed; }
 
   /// Forgets everything: all contacts open, their rows switched off.
   void reset(Workspace & workspace) noexcept CD_NONBLOCKING;
@@ -126,6 +132,7 @@ private:
   double tangent_force(int friction, const Workspace & workspace) const noexcept;
   double static_bound(int friction, const Workspace & workspace) const noexcept;
   bool is_dry(int friction) const noexcept;
+  double creep_speed(int friction) const noexcept;
   void slide_direction(int friction, const Workspace & workspace, double * s) const noexcept;
   double dahl_force(int friction, const Workspace & workspace) const noexcept;
   void add_given(int friction, double bound, Workspace & workspace) const noexcept;
@@ -137,7 +144,7 @@ private:
     double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
     ContactHost & host) noexcept;
   void choose_normals(const Workspace & workspace) noexcept;
-  void choose_slips(const Workspace & workspace) noexcept;
+  void choose_slips(double time, const Workspace & workspace) noexcept;
   bool holds(const Workspace & workspace) const noexcept;
   Status choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept;
   bool is_at_rim(const ConeContact & contact) const noexcept;
@@ -147,6 +154,7 @@ private:
   const Dynamics * dynamics_;
   std::shared_ptr<const ContactSet> set_;
   double step_ = 0.0;
+  double least_creep_ = 0.0;
   double unseen_ = 0.0;  // speed of bounces that fixed steps cannot see
   std::vector<Normal> normal_;
   std::vector<Normal> old_normal_;
@@ -155,7 +163,8 @@ private:
   std::vector<char> fired_;
   std::vector<char> touching_;
   std::vector<char> candidate_;
-  std::vector<char> gives_way_;  // frictions in a plane that cannot hold any longer
+  std::vector<char> gives_way_;   // frictions in a plane that cannot hold any longer
+  std::vector<double> gave_way_;  // when they last did
   bool any_gives_way_ = false;
   std::vector<double> law_force_;
   std::vector<int> impacts_in_a_row_;

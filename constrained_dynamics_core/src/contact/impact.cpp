@@ -96,6 +96,8 @@ ImpactSolver::Impl::Impl(const Dynamics & the_dynamics, std::size_t contact_limi
   path_stage.setZero(n);
   path_multipliers.setZero(m);
   path_rate.setZero(m);
+  turning.setZero(n, n);
+  plain_mass.setZero(n, n);
   result_a.setZero(n, n);
   result_b.setZero(n, n);
 }
@@ -234,6 +236,10 @@ Status ImpactSolver::Impl::load(
   {
     row_size(row) = jacobian.row(row).norm() * speed + std::abs(before(row));
   }
+  if (!row_size.allFinite())
+  {
+    return Status::kNonFiniteResult;  // squares of such speeds are beyond all numbers
+  }
   for (int i = 0; i < dynamics->constraints().size(); ++i)
   {
     const ImpactRole role = problem.roles[static_cast<std::size_t>(i)];
@@ -350,6 +356,55 @@ double ImpactSolver::Impl::scale_for_energy(const ImpactProblem & problem) noexc
   return restored > 0.0 && approached >= 0.0 ? std::sqrt(approached / restored) : 0.0;
 }
 
+/// Modes and speeds for the state that is loaded, with restitutions that do not raise the energy.
+Status ImpactSolver::Impl::solve_loaded(const ImpactProblem & problem) noexcept
+{
+  Status status = Status::kOk;
+  const bool keeps_energy = problem.impulse.squaredNorm() == 0.0 && is_scleronomic(problem);
+  double kinetic = 0.0;
+  for (Eigen::Index i = 0; i < u.size(); ++i)
+  {
+    kinetic += 0.5 * u(i) * mass.row(i).dot(u);
+  }
+  double scale = 1.0;
+  without_friction = false;
+  for (int k = 0; k < kEnergyIterations; ++k)
+  {
+    set_targets(problem, scale);
+    status = solve_chosen(problem);
+    if (!has_output(status))
+    {
+      return status;
+    }
+    if (status == Status::kInconsistent && scale > 0.0 && bounces(problem))
+    {
+      scale = 0.0;  // no way to bounce, say between two walls
+      continue;
+    }
+    if (!keeps_energy || energy_change() <= kImpactRounding * kinetic)
+    {
+      break;
+    }
+    if (scale == 0.0)
+    {
+      if (without_friction)
+      {
+        break;
+      }
+      without_friction = true;  // what the sweeps left of friction gives energy: none then
+      continue;
+    }
+    const double factor = scale_for_energy(problem);
+    // Another set of contacts, or friction, may need more than the factor of this one.
+    scale *= factor < 1.0 - 1e-9 ? factor * (1.0 - 1e-13) : 0.5;
+    if (k + 4 >= kEnergyIterations)
+    {
+      scale = 0.0;
+    }
+  }
+  return status;
+}
+
 Status ImpactSolver::solve(
   const ImpactProblem & problem, double time, const ConstVectorRef & q, const ConstVectorRef & u,
   Workspace & workspace, ImpactSolution & out) noexcept CD_NONBLOCKING
@@ -360,47 +415,10 @@ Status ImpactSolver::solve(
   {
     return status;
   }
-  const bool keeps_energy = problem.impulse.squaredNorm() == 0.0 && data.is_scleronomic(problem);
-  double kinetic = 0.0;
-  for (Eigen::Index i = 0; i < data.u.size(); ++i)
+  status = data.solve_loaded(problem);
+  if (!has_output(status))
   {
-    kinetic += 0.5 * data.u(i) * data.mass.row(i).dot(data.u);
-  }
-  double scale = 1.0;
-  data.without_friction = false;
-  for (int k = 0; k < kEnergyIterations; ++k)
-  {
-    data.set_targets(problem, scale);
-    status = data.solve_chosen(problem);
-    if (!has_output(status))
-    {
-      return status;
-    }
-    if (status == Status::kInconsistent && scale > 0.0 && data.bounces(problem))
-    {
-      scale = 0.0;  // no way to bounce, say between two walls
-      continue;
-    }
-    if (!keeps_energy || data.energy_change() <= kImpactRounding * kinetic)
-    {
-      break;
-    }
-    if (scale == 0.0)
-    {
-      if (data.without_friction)
-      {
-        break;
-      }
-      data.without_friction = true;  // what the sweeps left of friction gives energy: none then
-      continue;
-    }
-    const double factor = data.scale_for_energy(problem);
-    // Another set of contacts, or friction, may need more than the factor of this one.
-    scale *= factor < 1.0 - 1e-9 ? factor * (1.0 - 1e-13) : 0.5;
-    if (k + 4 >= kEnergyIterations)
-    {
-      scale = 0.0;
-    }
+    return status;
   }
   if (data.is_nonlinear(problem, workspace))
   {
@@ -414,6 +432,7 @@ Status ImpactSolver::solve(
   {
     return Status::kNonFiniteResult;
   }
+  data.set_turning(problem);
   data.write(problem, workspace, out);
   return status;
 }

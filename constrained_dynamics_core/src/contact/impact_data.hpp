@@ -47,6 +47,7 @@ struct ImpactSolver::Impl
   Status choose_modes(const ImpactProblem & problem) noexcept;
   void read_modes(const ImpactProblem & problem, bool include_idle) noexcept;
   Status solve_chosen(const ImpactProblem & problem) noexcept;
+  Status solve_loaded(const ImpactProblem & problem) noexcept;
   bool correct_modes(const ImpactProblem & problem) noexcept;
   void use_sweeps(const ImpactProblem & problem) noexcept;
 
@@ -84,6 +85,7 @@ struct ImpactSolver::Impl
   bool is_nonlinear(const ImpactProblem & problem, Workspace & workspace) noexcept;
   Status follow_path(const ImpactProblem & problem, Workspace & workspace) noexcept;
   void write(const ImpactProblem & problem, Workspace & workspace, ImpactSolution & out) noexcept;
+  void set_turning(const ImpactProblem & problem) noexcept;
 
   const Dynamics * dynamics;
   KaneNonminimal formulation;
@@ -127,6 +129,9 @@ struct ImpactSolver::Impl
   Eigen::VectorXd moved;
   Eigen::VectorXd moved_speeds;
   Eigen::MatrixXd kinematic;
+  Eigen::MatrixXd turning;  // how friction changes as the direction of sliding turns
+  Eigen::MatrixXd plain_mass;
+  bool has_turning = false;
   Eigen::MatrixXd result_a, result_b;
 };
 

@@ -120,6 +120,40 @@ Status ImpactSolver::Impl::follow_path(
   return status;
 }
 
+/// K with δ(friction) = −K δu⁺ for sliding in a plane: the direction s = ψ/|ψ| of the slip after
+/// the impact turns by (1 − s sᵀ) δψ/|ψ|.
+void ImpactSolver::Impl::set_turning(const ImpactProblem & problem) noexcept
+{
+  has_turning = false;
+  for (std::size_t i = 0; i < problem.contacts.size(); ++i)
+  {
+    const ImpactContact & contact = problem.contacts[i];
+    if (modes[i].kind != ImpactMode::Kind::kSlides || slip_rows(contact) < 2)
+    {
+      continue;
+    }
+    const int row = row_of(contact.friction_constraint);
+    const double slip = std::hypot(slip_after(row), slip_after(row + 1));
+    if (!(slip > 1e-10 * (row_size(row) + row_size(row + 1))))
+    {
+      continue;  // about to stick: which way it goes is not differentiable
+    }
+    if (!has_turning)
+    {
+      turning.setZero();
+      has_turning = true;
+    }
+    const double size = contact.friction * normal_impulse(contact) / slip;
+    const double across[2] = {-modes[i].direction[1], modes[i].direction[0]};
+    row_buffer = across[0] * jacobian.row(row).transpose();
+    row_buffer += across[1] * jacobian.row(row + 1).transpose();
+    for (Eigen::Index k = 0; k < row_buffer.size(); ++k)
+    {
+      turning.col(k) += size * row_buffer(k) * row_buffer;
+    }
+  }
+}
+
 Status ImpactSolver::derivatives(
   const ImpactProblem & problem, MatrixRef by_speeds, MatrixRef by_impulse) noexcept CD_NONBLOCKING
 {
@@ -140,15 +174,27 @@ Status ImpactSolver::derivatives(
   {
     return Status::kNotConverged;
   }
-  for (Eigen::Index j = 0; j < n; ++j)
+  // (Q + K) δΔ = δI − K δu⁻ + …: what turns the slip acts like an inertia.
+  data.plain_mass = data.mass;
+  if (data.has_turning)
+  {
+    data.mass += data.turning;
+  }
+  Status status = Status::kOk;
+  for (Eigen::Index j = 0; j < n && has_output(status); ++j)
   {
     // c = factor · A e_j, no impulse
     data.targets = data.factors.cwiseProduct(data.jacobian.col(j));
     data.gather(problem);
-    Status status = data.solve_modes(problem, data.zero_speeds, true);
+    data.moved_speeds.setZero();
+    if (data.has_turning)
+    {
+      data.moved_speeds -= data.turning.col(j);
+    }
+    status = data.solve_modes(problem, data.moved_speeds, true);
     if (!has_output(status))
     {
-      return status;
+      break;
     }
     data.result_a.col(j) = data.row_solution.acceleration;
     data.result_a(j, j) += 1.0;
@@ -157,11 +203,15 @@ Status ImpactSolver::derivatives(
     data.moved_speeds.setZero();
     data.moved_speeds(j) = 1.0;
     status = data.solve_modes(problem, data.moved_speeds, true);
-    if (!has_output(status))
+    if (has_output(status))
     {
-      return status;
+      data.result_b.col(j) = data.row_solution.acceleration;
     }
-    data.result_b.col(j) = data.row_solution.acceleration;
+  }
+  data.mass = data.plain_mass;
+  if (!has_output(status))
+  {
+    return status;
   }
   by_speeds = data.result_a;
   by_impulse = data.result_b;
@@ -188,8 +238,7 @@ Status ImpactSolver::position_derivative(
     return status;
   }
   data.kinematic = workspace.terms().kinematic_matrix;
-  data.set_targets(problem, 1.0);
-  status = data.solve_chosen(problem);
+  status = data.solve_loaded(problem);
   if (!has_output(status))
   {
     return status;
@@ -219,6 +268,14 @@ Status ImpactSolver::position_derivative(
       data.result_a.col(j) += kWeight[k] / h * data.row_solution.acceleration;
     }
   }
+  // The last solution is that at q again, for `derivatives`.
+  status = data.load(problem, time, q, u, workspace);
+  status = status == Status::kOk ? data.solve_loaded(problem) : status;
+  if (!has_output(status))
+  {
+    return status;
+  }
+  data.set_turning(problem);
   out = data.result_a;
   return Status::kOk;
 }

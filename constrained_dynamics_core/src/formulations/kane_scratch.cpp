@@ -10,7 +10,8 @@ KaneScratch::KaneScratch(int speed_count, int max_row_count)
   mass_a2(Eigen::MatrixXd::Zero(speed_count, speed_count)),
   reduced(speed_count),
   remaining(Eigen::VectorXd::Zero(speed_count)),
-  independent(Eigen::VectorXd::Zero(speed_count))
+  independent(Eigen::VectorXd::Zero(speed_count)),
+  responses(Eigen::MatrixXd::Zero(speed_count, 0))
 {
 }
 
@@ -65,27 +66,35 @@ void KaneScratch::respond(const ConstMatrixRef & forces, MatrixRef accelerations
 {
   const Eigen::Index r = rank();
   const Eigen::Index p = speed_count() - r;
+  const Eigen::Index count = forces.cols();
   const Eigen::VectorXi & order = factorisation.order();
   const auto K = factorisation.dependency();
-  auto w = independent.head(p);
-  for (Eigen::Index j = 0; j < forces.cols(); ++j)
+  auto w = responses.topLeftCorner(p, count);
+  for (Eigen::Index j = 0; j < count; ++j)
   {
     for (Eigen::Index i = 0; i < p; ++i)
     {
-      w(i) = forces(order(r + i), j);
-      for (Eigen::Index k = 0; k < r; ++k)
-      {
-        w(i) += K(k, i) * forces(order(k), j);
-      }
-    }
-    reduced.solve(w);
-    for (Eigen::Index i = 0; i < p; ++i)
-    {
-      accelerations(order(r + i), j) = w(i);
+      w(i, j) = forces(order(r + i), j);
     }
     for (Eigen::Index k = 0; k < r; ++k)
     {
-      accelerations(order(k), j) = K.row(k).dot(w);
+      const double dependent = forces(order(k), j);
+      if (dependent != 0.0)
+      {
+        w.col(j) += dependent * K.row(k).transpose();
+      }
+    }
+  }
+  reduced.solve_columns(w);
+  for (Eigen::Index j = 0; j < count; ++j)
+  {
+    for (Eigen::Index i = 0; i < p; ++i)
+    {
+      accelerations(order(r + i), j) = w(i, j);
+    }
+    for (Eigen::Index k = 0; k < r; ++k)
+    {
+      accelerations(order(k), j) = K.row(k).dot(w.col(j));
     }
   }
 }

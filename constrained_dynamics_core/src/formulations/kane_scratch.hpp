@@ -27,6 +27,7 @@ public:
   ReducedInertia reduced;       // A2 Q A2ᵀ (p × p)
   Eigen::VectorXd remaining;    // h − Q [β; 0]
   Eigen::VectorXd independent;  // ẇ = u̇_I
+  Eigen::MatrixXd responses;    // of `respond`, at the independent speeds
 };
 
 }  // namespace constrained_dynamics

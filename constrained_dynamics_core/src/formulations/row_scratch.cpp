@@ -7,6 +7,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Householder>
 
+#include "householder.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -308,6 +310,37 @@ void ReducedInertia::solve(VectorRef x) noexcept CD_NONBLOCKING
   reduced.triangularView<Eigen::Lower>().transpose().solveInPlace(x);
 }
 
+void ReducedInertia::solve_columns(MatrixRef x) noexcept CD_NONBLOCKING
+{
+  const Eigen::Index p = x.rows();
+  if (!symmetric_)
+  {
+    for (Eigen::Index j = 0; j < x.cols(); ++j)
+    {
+      lu_.solve(x.col(j));
+    }
+    return;
+  }
+  const auto L = matrix(p);
+  for (Eigen::Index j = 0; j < x.cols(); ++j)
+  {
+    auto column = x.col(j);
+    for (Eigen::Index k = 0; k < p; ++k)
+    {
+      const double value = column(k) / L(k, k);
+      column(k) = value;
+      if (value != 0.0)
+      {
+        column.tail(p - k - 1) -= value * L.col(k).tail(p - k - 1);
+      }
+    }
+    for (Eigen::Index k = p - 1; k >= 0; --k)
+    {
+      column(k) = (column(k) - L.col(k).tail(p - k - 1).dot(column.tail(p - k - 1))) / L(k, k);
+    }
+  }
+}
+
 // ---- InertiaRoot -------------------------------------------------------------------------------
 
 InertiaRoot::InertiaRoot(int speed_count)
@@ -361,9 +394,7 @@ void InertiaRoot::divide(VectorRef x) const noexcept CD_NONBLOCKING
 // ---- RangeFactorisation ------------------------------------------------------------------------
 
 RangeFactorisation::RangeFactorisation(int max_rows, int max_cols)
-: factor_(Eigen::MatrixXd::Zero(max_rows, max_cols)),
-  reflectors_(Eigen::VectorXd::Zero(max_cols)),
-  work_(Eigen::VectorXd::Zero(std::max(max_rows, max_cols)))
+: factor_(Eigen::MatrixXd::Zero(max_rows, max_cols)), reflectors_(Eigen::VectorXd::Zero(max_cols))
 {
 }
 
@@ -378,9 +409,9 @@ void RangeFactorisation::factor(Eigen::Index rows, Eigen::Index cols) noexcept C
     factor_(k, k) = diagonal;
     if (k + 1 < cols_)
     {
-      factor_.block(k, k + 1, rows_ - k, cols_ - k - 1)
-        .applyHouseholderOnTheLeft(
-          factor_.col(k).segment(k + 1, rows_ - k - 1), reflectors_(k), work_.data());
+      reflect(
+        factor_.block(k, k + 1, rows_ - k, cols_ - k - 1),
+        factor_.col(k).segment(k + 1, rows_ - k - 1), reflectors_(k));
     }
   }
 }
@@ -418,9 +449,9 @@ double RangeFactorisation::factor_pivoted(
     factor_(k, k) = diagonal;
     if (k + 1 < cols)
     {
-      factor_.block(k, k + 1, rows - k, cols - k - 1)
-        .applyHouseholderOnTheLeft(
-          factor_.col(k).segment(k + 1, rows - k - 1), reflectors_(k), work_.data());
+      reflect(
+        factor_.block(k, k + 1, rows - k, cols - k - 1),
+        factor_.col(k).segment(k + 1, rows - k - 1), reflectors_(k));
     }
   }
   return rank < rows && rank < cols ? factor_.block(rank, rank, rows - rank, cols - rank).norm()
@@ -431,9 +462,8 @@ void RangeFactorisation::apply(MatrixRef x) noexcept CD_NONBLOCKING
 {
   for (Eigen::Index k = cols_ - 1; k >= 0; --k)
   {
-    x.middleRows(k, rows_ - k)
-      .applyHouseholderOnTheLeft(
-        factor_.col(k).segment(k + 1, rows_ - k - 1), reflectors_(k), work_.data());
+    reflect(
+      x.middleRows(k, rows_ - k), factor_.col(k).segment(k + 1, rows_ - k - 1), reflectors_(k));
   }
 }
 
@@ -441,9 +471,7 @@ void RangeFactorisation::apply_transpose(VectorRef x) noexcept CD_NONBLOCKING
 {
   for (Eigen::Index k = 0; k < cols_; ++k)
   {
-    x.segment(k, rows_ - k)
-      .applyHouseholderOnTheLeft(
-        factor_.col(k).segment(k + 1, rows_ - k - 1), reflectors_(k), work_.data());
+    reflect(x.segment(k, rows_ - k), factor_.col(k).segment(k + 1, rows_ - k - 1), reflectors_(k));
   }
 }
 

@@ -20,6 +20,22 @@ inline bool is_finite(const ConstMatrixRef & numbers) noexcept
   return (numbers.array() * 0.0).sum() == 0.0;
 }
 
+/// out ← a b. Small products are done coefficient by coefficient: Eigen's way for large ones costs
+/// more than they do.
+template <typename Out, typename A, typename B>
+void multiply(const A & a, const B & b, Out && out) noexcept
+{
+  constexpr Eigen::Index kSmall = 40;  // rows + columns + inner size
+  if (a.rows() + a.cols() + b.cols() < kSmall)
+  {
+    out = a.lazyProduct(b);
+  }
+  else
+  {
+    out.noalias() = a * b;
+  }
+}
+
 /// Beginning and end of every formulation: one decision about the rank, one split of forces over
 /// redundant rows, one judgement of the result. Formulations differ by how they find u̇ in between.
 ///
@@ -119,6 +135,8 @@ public:
   bool factor(Eigen::Index size) noexcept CD_NONBLOCKING;
   /// Solves in place with the last matrix that was factored.
   void solve(VectorRef x) noexcept CD_NONBLOCKING;
+  /// Likewise for each column.
+  void solve_columns(MatrixRef x) noexcept CD_NONBLOCKING;
 
 private:
   Eigen::MatrixXd matrix_;
@@ -180,7 +198,6 @@ public:
 private:
   Eigen::MatrixXd factor_;
   Eigen::VectorXd reflectors_;
-  Eigen::VectorXd work_;
   Eigen::Index rows_ = 0;
   Eigen::Index cols_ = 0;
 };

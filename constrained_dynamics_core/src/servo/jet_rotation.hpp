@@ -25,12 +25,12 @@ void quaternion_of_rotation_vector(const Jet2 * r, Jet2 * out) noexcept CD_NONBL
 /// Rotation vector, of length π at most, of a unit quaternion.
 void rotation_vector_of_quaternion(const Jet2 * q, Jet2 * out) noexcept CD_NONBLOCKING;
 
-/// q with q̇ = ½ ω q and q̈ = ½ (ω̇ q + ω q̇), from three numbers each.
+/// (E29) q with q̇ = ½ ω q and q̈ = ½ (ω̇ q + ω q̇), from three numbers each.
 void quaternion_from_rates(
   const double * q, const double * angular_velocity, const double * angular_acceleration,
   Jet2 * out) noexcept CD_NONBLOCKING;
 
-/// ω = 2 Im(q̇ q̄) and ω̇ = 2 Im(q̈ q̄) of a unit quaternion.
+/// (E29) ω = 2 Im(q̇ q̄) and ω̇ = 2 Im(q̈ q̄) of a unit quaternion.
 void rates_of_quaternion(
   const Jet2 * q, double * angular_velocity, double * angular_acceleration) noexcept CD_NONBLOCKING;
 

@@ -69,12 +69,14 @@ void LevelSolver::begin(const Eigen::MatrixXd * metric) noexcept CD_NONBLOCKING
   solution_.setZero();
   metric_ = metric;
   open_ = unknowns_;
+  used_ = 0;
   free_ = 0;
-  basis_.setIdentity();
+  is_identity_ = !metric;
   if (!metric || unknowns_ == 0)
   {
     return;
   }
+  basis_.setIdentity();
   // Z with Zᵀ H Z = I: the inverse of the Cholesky root where H is definite by a clear margin.
   constexpr double kDefinite = 1e-9;
   root_ = *metric;
@@ -112,9 +114,16 @@ void LevelSolver::load(const Rows & rows, bool by_size) noexcept
   const Eigen::Index m = rows.right.size();
   auto W = rows_.topLeftCorner(m, open_);
   auto left = right_.head(m);
-  W.noalias() = rows.matrix * basis_.leftCols(open_);
   left = rows.right;
-  left.noalias() -= rows.matrix * solution_;
+  if (is_identity_)
+  {
+    W = rows.matrix;
+  }
+  else
+  {
+    multiply(rows.matrix, basis_.leftCols(open_), W);
+    left.noalias() -= rows.matrix * solution_;
+  }
   if (by_size)
   {
     for (Eigen::Index i = 0; i < m; ++i)
@@ -177,22 +186,42 @@ void LevelSolver::whiten(const Eigen::MatrixXd & metric, Eigen::Index m) noexcep
 
 void LevelSolver::advance(const ConstVectorRef & x) noexcept
 {
-  solution_.noalias() += basis_.leftCols(open_) * x;
+  if (is_identity_)
+  {
+    solution_ = x;
+  }
+  else
+  {
+    solution_.noalias() += basis_.leftCols(open_) * x;
+  }
 }
 
-void LevelSolver::shrink(Eigen::Index used) noexcept
+void LevelSolver::catch_up() noexcept
 {
-  const Eigen::Index left = open_ - used;
-  if (left > 0)
+  const Eigen::Index left = open_ - used_;
+  if (used_ > 0 && left > 0)
   {
     auto complement = root_.topLeftCorner(open_, left);
     complement.setZero();
     complement.bottomRows(left).setIdentity();
     range_.apply(complement);
-    next_.leftCols(left).noalias() = basis_.leftCols(open_) * complement;
-    basis_.leftCols(left) = next_.leftCols(left);
+    if (is_identity_)
+    {
+      basis_.leftCols(left) = complement;
+    }
+    else
+    {
+      multiply(basis_.leftCols(open_), complement, next_.leftCols(left));
+      basis_.leftCols(left) = next_.leftCols(left);
+    }
   }
+  else if (is_identity_)
+  {
+    basis_.setIdentity();
+  }
+  is_identity_ = false;
   open_ = left;
+  used_ = 0;
 }
 
 bool LevelSolver::solve_wide(const Rows & rows, double tolerance, Level & level) noexcept
@@ -213,7 +242,7 @@ bool LevelSolver::solve_wide(const Rows & rows, double tolerance, Level & level)
   range_.divide_by_transpose(x.head(m));
   range_.apply(x);
   advance(x);
-  shrink(m);
+  used_ = m;
   level.rank = static_cast<int>(m);
   level.condition = largest / smallest;
   return true;
@@ -228,9 +257,8 @@ bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level)
   const double largest = rows_.topLeftCorner(m, open_).norm();
   auto weakest = work_.head(open_);
   const double smallest = smallest_singular_value(tall_, weakest);
-  if (
-    !(smallest > kRounding * largest) ||
-    !(size_along(rows, weakest.normalized()) > kMargin * tolerance))
+  weakest /= weakest.norm();
+  if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
   {
     return false;
   }
@@ -241,7 +269,7 @@ bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level)
   advance(x);
   level.rank = static_cast<int>(open_);
   level.condition = largest / smallest;
-  open_ = 0;
+  used_ = open_;
   return true;
 }
 
@@ -271,7 +299,7 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
   const double smallest = smallest_singular_value(tall_, work_.head(r));
   auto weakest = step_.head(open_);
   weakest.setZero();
-  weakest.head(r) = work_.head(r).normalized();
+  weakest.head(r) = work_.head(r) / work_.head(r).norm();
   range_.apply(weakest);
   if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
   {
@@ -284,7 +312,7 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
   tall_.divide(x.head(r));
   range_.apply(x);
   advance(x);
-  shrink(r);
+  used_ = r;
   level.rank = static_cast<int>(r);
   level.condition = largest / smallest;
   return true;
@@ -335,7 +363,7 @@ void LevelSolver::solve_any(const Rows & rows, double tolerance, Level & level) 
   advance(x);
   range_.matrix(open_, used) = svd_.matrixU().topLeftCorner(open_, used);
   range_.factor(open_, used);
-  shrink(used);
+  used_ = used;
   level.rank = static_cast<int>(used);
   level.condition = smallest > 0.0 ? largest / smallest : 1.0;
 }
@@ -344,6 +372,10 @@ LevelSolver::Level LevelSolver::solve(const Rows & rows, double tolerance) noexc
 {
   Level level;
   const Eigen::Index m = rows.right.size();
+  if (used_ > 0)
+  {
+    catch_up();
+  }
   if (m == 0 || open_ == 0)
   {
     level.damped = m > 0 && rows.nominal_rank > 0;
@@ -364,6 +396,7 @@ LevelSolver::Level LevelSolver::solve(const Rows & rows, double tolerance) noexc
 
 void LevelSolver::null_part(const ConstVectorRef & y, VectorRef out) noexcept CD_NONBLOCKING
 {
+  catch_up();
   const auto Z = basis_.leftCols(open_);
   auto x = step_.head(open_);
   if (metric_)

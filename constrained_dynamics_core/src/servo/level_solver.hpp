@@ -50,12 +50,13 @@ public:
 
   const Eigen::VectorXd & solution() const { return solution_; }  ///< τ
   /// Rows S (m × l) within what is open: S Z. For preparation.
-  Eigen::MatrixXd open_rows(const Eigen::MatrixXd & rows) const
+  Eigen::MatrixXd open_rows(const Eigen::MatrixXd & rows)
   {
+    catch_up();
     return rows * basis_.leftCols(open_);
   }
   /// Dimension of what is open.
-  int open_dimension() const { return static_cast<int>(open_ + free_); }
+  int open_dimension() const { return static_cast<int>(open_ - used_ + free_); }
   /// The part of y that changes nothing of the levels: its projection along H.
   void null_part(const ConstVectorRef & y, VectorRef out) noexcept CD_NONBLOCKING;
 
@@ -73,14 +74,17 @@ private:
   void whiten(const Eigen::MatrixXd & metric, Eigen::Index m) noexcept;
   /// τ ← τ + Z x.
   void advance(const ConstVectorRef & x) noexcept;
-  /// Z ← Z U, U the complement of the first `used` columns of the factored range.
-  void shrink(Eigen::Index used) noexcept;
+  /// Z ← Z U, U the complement of the first used_ columns of the factored range: done only when it
+  /// is needed.
+  void catch_up() noexcept;
 
   Eigen::Index unknowns_;
   Eigen::VectorXd solution_;
   Eigen::MatrixXd basis_;       // Z, first open_ columns
   Eigen::MatrixXd free_basis_;  // directions without any effect, first free_ columns
+  bool is_identity_ = true;     // Z is the identity, and not filled
   Eigen::Index open_ = 0;
+  Eigen::Index used_ = 0;  // directions that Z still has to lose
   Eigen::Index free_ = 0;
   const Eigen::MatrixXd * metric_ = nullptr;
   Eigen::MatrixXd root_;

@@ -16,6 +16,8 @@ namespace constrained_dynamics
 namespace
 {
 
+constexpr double kPi = 3.14159265358979323846;
+
 using Values = std::array<Jet2, ReferenceLayout::kMaximumValues>;
 
 bool are_finite(const Jet2 * values, int count) noexcept
@@ -132,7 +134,7 @@ protected:
       double angle = wave_.rate(i) * time;
       if (!std::isfinite(angle))
       {
-        angle = wave_.rate(i) * std::fmod(time, 2.0 * M_PI / wave_.rate(i));
+        angle = wave_.rate(i) * std::fmod(time, 2.0 * kPi / wave_.rate(i));
       }
       given[static_cast<std::size_t>(i)] =
         wave_.centre(i) +
@@ -268,6 +270,18 @@ bool ReferenceLayout::write(const Jet2 * values, ServoReference & out) const noe
     }
   }
   return true;
+}
+
+bool ReferenceLayout::rest(ServoReference & reference) const noexcept CD_NONBLOCKING
+{
+  Values values;
+  if (!read(reference, values.data()))
+  {
+    return false;
+  }
+  std::transform(
+    values.begin(), values.end(), values.begin(), [](const Jet2 & x) { return Jet2(x.value); });
+  return write(values.data(), reference);
 }
 
 // ---- ReferenceTrajectory -----------------------------------------------------------------------

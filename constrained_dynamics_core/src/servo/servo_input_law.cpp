@@ -71,6 +71,17 @@ void ServoInputLaw::start(const State & state)
   law_->prepare(state, workspace_);  // references hold what is there
   for (std::size_t i = 0; i < starts_.size(); ++i)
   {
+    if (!drive_.references[i])
+    {
+      // What moves at the start shall stop.
+      const Status status = law_->hold(static_cast<int>(i), workspace_);
+      if (status != Status::kOk)
+      {
+        throw std::invalid_argument(
+          "servo-constraint '" + law_->tasks()[i].constraint->name() +
+          "' cannot be held at the start: status " + to_string(status));
+      }
+    }
     if (starts_[i])
     {
       const Status status =

@@ -293,6 +293,27 @@ TEST(ReferenceTrajectory, when_rows_are_of_other_levels_expect_their_layout)
   EXPECT_EQ(force.velocity.size(), 0);
 }
 
+/// What is measured in motion becomes a reference that holds.
+TEST(ReferenceLayout, when_reference_rests_expect_its_values_without_rates)
+{
+  ServoReference pose = hand().make_reference();
+  pose.position << 1, 2, 3, 0, 0, 3, 4;
+  pose.velocity.setConstant(5.0);
+  pose.acceleration.setConstant(6.0);
+  ASSERT_TRUE(ReferenceLayout(hand()).rest(pose));
+  EXPECT_LE(largest(pose.position - numbers({1, 2, 3, 0, 0, 0.6, 0.8})), 1e-15);
+  EXPECT_EQ(largest(pose.velocity), 0.0);
+  EXPECT_EQ(largest(pose.acceleration), 0.0);
+  ServoReference row = energy().make_reference();
+  row.velocity.setConstant(5.0);
+  row.acceleration.setConstant(6.0);
+  ASSERT_TRUE(ReferenceLayout(energy()).rest(row));
+  EXPECT_EQ(row.velocity(0), 5.0);
+  EXPECT_EQ(row.acceleration(0), 0.0);
+  row.velocity(0) = kNaN;
+  EXPECT_FALSE(ReferenceLayout(energy()).rest(row));
+}
+
 TEST(MinimumJerk, when_half_way_expect_hand_values)
 {
   const ReferencePointer trajectory =

@@ -37,6 +37,7 @@ protected:
 
 private:
   const RigidBodySystem & robot_;
+  bool is_wrapped_;  // in a ControlStateSystem
   std::vector<int> axes_;
   Eigen::Vector3d position_;
 };

@@ -39,9 +39,8 @@ class CONSTRAINED_DYNAMICS_EXPORT CompliantRow : public Constraint
 {
 public:
   /// @param side +1: penetration is φ > 0; −1: φ < 0.
-  ///  /// @throw std::invalid_argument for rows of mixed or acceleration level, Hunt-Crossley on
-  ///  other rows
-  /// than position rows, numbers that are positive or not finite, matrices of the wrong size.
+  /// @throw std::invalid_argument for rows of mixed or acceleration level, Hunt-Crossley on other
+  /// rows than position rows, numbers that are positive or not finite, matrices of the wrong size.
   CompliantRow(std::shared_ptr<const Constraint> row, const RowLaw & law, double side = 1.0);
 
   const Constraint & row() const { return *row_; }

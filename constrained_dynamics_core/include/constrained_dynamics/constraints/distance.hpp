@@ -22,6 +22,8 @@ public:
     std::string name, const System & system, const std::string & frame_a,
     const std::string & frame_b, double length);
 
+  double length() const { return length_; }  ///< [m]
+
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;

@@ -22,7 +22,7 @@ CONSTRAINED_DYNAMICS_EXPORT const char * to_string(EnergyKind kind) noexcept CD_
 
 /// The energy of a robot has a given value; a nonlinear velocity row. Type ids "energy" and
 /// "kinetic_energy". For RigidBodySystem.
-///     ψ = E − value,   A = (Q u)ᵀ,   b = −Ṫ|u̇=0 − V̇,
+///     ψ = E − value,   A = (Q u)ᵀ,   b = −Ṫ|u̇=0 − V̇,                              (E28)
 /// whatever forces act: dampers and inputs change u̇, not the row. All of it follows from the
 /// motions of the bodies; Q is not needed. The row has no direction at rest (A = 0): a
 /// servo-constraint reports kSingular there.
@@ -41,6 +41,7 @@ protected:
 
 private:
   const RigidBodySystem & robot_;
+  bool is_wrapped_;  // in a ControlStateSystem
   EnergyKind kind_;
   double value_;
 };

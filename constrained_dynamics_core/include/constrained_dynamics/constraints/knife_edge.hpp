@@ -24,6 +24,9 @@ public:
     std::string name, const System & system, const std::string & frame_a,
     const std::string & frame_b, const Eigen::Vector3d & axis);
 
+  /// s, of length 1, in A.
+  const Eigen::Vector3d & axis() const { return axis_; }
+
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;

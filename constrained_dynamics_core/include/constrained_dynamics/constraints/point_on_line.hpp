@@ -26,6 +26,9 @@ public:
     std::string name, const System & system, const std::string & frame_a,
     const std::string & frame_b, const Eigen::Vector3d & direction);
 
+  /// Of length 1, in B.
+  Eigen::Vector3d direction() const;
+
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;

@@ -22,6 +22,10 @@ public:
     std::string name, const System & system, const std::string & frame_a,
     const std::string & frame_b, const Eigen::Vector3d & normal, double offset = 0.0);
 
+  /// n, of length 1, in B.
+  const Eigen::Vector3d & normal() const { return normal_; }
+  double offset() const { return offset_; }  ///< [m]
+
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;

@@ -54,6 +54,8 @@ public:
     std::string name, const System & system, const std::string & frame_a,
     const std::string & frame_b, const RollingGeometry & geometry);
 
+  const RollingGeometry & geometry() const { return geometry_; }
+
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;

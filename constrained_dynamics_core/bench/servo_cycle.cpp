@@ -1,0 +1,144 @@
+// A whole cycle of a servo law (terms, passive rows, servo rows, torques, forces) beside what every
+// controller with a model pays: RNEA and CRBA of the same robot by Pinocchio.
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+#include <pinocchio/algorithm/crba.hpp>
+#include <pinocchio/algorithm/model.hpp>
+#include <pinocchio/algorithm/rnea.hpp>
+#include <pinocchio/multibody/joint/joint-free-flyer.hpp>
+#include <pinocchio/parsers/urdf.hpp>
+
+#include "constrained_dynamics/pose_servo.hpp"
+#include "constrained_dynamics/scenario.hpp"
+#include "constrained_dynamics/servo_input_law.hpp"
+
+namespace constrained_dynamics::bench
+{
+namespace
+{
+
+double smallest(const std::vector<double> & values)
+{
+  return *std::min_element(values.begin(), values.end());
+}
+
+/// A servo law at the initial state of a scenario.
+struct Cycle
+{
+  Cycle(const std::string & name, const std::string & hand)
+  : scenario(Scenario::load(std::string(CD_CONFIG) + "/scenarios/" + name + ".yaml"))
+  {
+    law = scenario.servo_law();
+    if (!law)
+    {
+      // Six rows for the hand, whatever drives the scenario itself.
+      law = std::make_shared<ServoLaw>(
+        scenario.dynamics(),
+        std::vector<ServoTask>{
+          {std::make_shared<PoseServo>("hand", scenario.system(), hand, "world"), {}, 0}});
+    }
+    workspace = std::make_unique<ServoWorkspace>(*law);
+    scenario.switch_constraints(workspace->dynamics());
+    law->prepare(scenario.initial(), *workspace);
+  }
+
+  void run(benchmark::State & state)
+  {
+    const State & at = scenario.initial();
+    Status status = Status::kOk;
+    for (auto _ : state)
+    {
+      status = law->evaluate(at.time, at.q, at.u, *workspace);
+    }
+    if (!has_output(status))
+    {
+      state.SkipWithError(to_string(status));
+    }
+    state.counters["passive_rows"] = scenario.dynamics()->constraints().row_count();
+    state.counters["servo_rows"] = law->row_count();
+  }
+
+  Scenario scenario;
+  std::shared_ptr<const ServoLaw> law;
+  std::unique_ptr<ServoWorkspace> workspace;
+};
+
+/// The same robot in Pinocchio, with as many speeds.
+struct Terms
+{
+  Terms(const std::string & urdf, bool floating, const std::vector<std::string> & locked)
+  {
+    const std::string path = std::string(CD_EXAMPLE_ROBOT_DATA) + "/" + urdf;
+    pinocchio::Model whole;
+    if (floating)
+    {
+      pinocchio::urdf::buildModel(path, pinocchio::JointModelFreeFlyer(), whole);
+    }
+    else
+    {
+      pinocchio::urdf::buildModel(path, whole);
+    }
+    std::vector<pinocchio::JointIndex> joints;
+    for (const std::string & name : locked)
+    {
+      joints.push_back(whole.getJointId(name));
+    }
+    model = locked.empty() ? whole
+                           : pinocchio::buildReducedModel(whole, joints, pinocchio::neutral(whole));
+    data = std::make_unique<pinocchio::Data>(model);
+    q = pinocchio::neutral(model);
+    v = Eigen::VectorXd::Constant(model.nv, 0.1);
+    a = Eigen::VectorXd::Zero(model.nv);
+  }
+
+  void run(benchmark::State & state)
+  {
+    const Eigen::Ref<const Eigen::VectorXd> rq(q);
+    const Eigen::Ref<const Eigen::VectorXd> rv(v);
+    const Eigen::Ref<const Eigen::VectorXd> ra(a);
+    for (auto _ : state)
+    {
+      pinocchio::rnea(model, *data, rq, rv, ra);
+      pinocchio::crba(model, *data, rq, pinocchio::Convention::WORLD);
+      benchmark::ClobberMemory();
+    }
+    state.counters["speeds"] = model.nv;
+  }
+
+  pinocchio::Model model;
+  std::unique_ptr<pinocchio::Data> data;
+  Eigen::VectorXd q;
+  Eigen::VectorXd v;
+  Eigen::VectorXd a;
+};
+
+}  // namespace
+}  // namespace constrained_dynamics::bench
+
+int main(int argc, char ** argv)
+{
+  using namespace constrained_dynamics::bench;
+  benchmark::Initialize(&argc, argv);
+  Cycle arm("panda_cutter", "blade");
+  Cycle humanoid("talos_balance", "");
+  Terms arm_terms(
+    "panda_description/urdf/panda.urdf", false, {"panda_finger_joint1", "panda_finger_joint2"});
+  Terms humanoid_terms("talos_data/robots/talos_reduced.urdf", true, {});
+  const auto add = [](const char * name, auto & what)
+  {
+    benchmark::RegisterBenchmark(name, [&what](benchmark::State & state) { what.run(state); })
+      ->Unit(benchmark::kMicrosecond)
+      ->ComputeStatistics("min", smallest);
+  };
+  add("panda/servo_cycle", arm);
+  add("panda/rnea_and_crba", arm_terms);
+  add("talos/servo_cycle", humanoid);
+  add("talos/rnea_and_crba", humanoid_terms);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,156 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <nanobind/eigen/dense.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <Eigen/Core>
+
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/types.hpp"
+
+/// @file
+/// What all sources of the Python module share: vectors in without copies, views out.
+
+namespace constrained_dynamics::python
+{
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+/// An array that Python hands over: one of doubles, rows first, is looked at in place; anything
+/// else that numpy can turn into one (lists, integers, strides) is converted.
+template <int kDimensions>
+class ArrayArgument
+{
+public:
+  using Array = nb::ndarray<const double, nb::numpy, nb::ndim<kDimensions>, nb::c_contig>;
+
+  ArrayArgument() = default;
+  explicit ArrayArgument(Array array) : array_(std::move(array)) {}
+
+  const Array & array() const { return array_; }
+  Eigen::Index size() const { return static_cast<Eigen::Index>(array_.size()); }
+
+private:
+  Array array_;
+};
+using VectorArgument = ArrayArgument<1>;
+using MatrixArgument = ArrayArgument<2>;
+
+/// The vector in place.
+inline Eigen::Map<const Eigen::VectorXd> view(const VectorArgument & vector)
+{
+  return {vector.array().data(), vector.size()};
+}
+/// The vector in place, which must have `size` elements.
+/// @throw std::invalid_argument naming it.
+Eigen::Map<const Eigen::VectorXd> checked(
+  const VectorArgument & vector, Eigen::Index size, const char * name);
+inline Eigen::Vector3d vector3(const VectorArgument & vector, const char * name)
+{
+  return checked(vector, 3, name);
+}
+Eigen::MatrixXd matrix(const MatrixArgument & matrix);
+
+/// Inputs τ: those given, or zeros where Python gave None.
+class InputArgument
+{
+public:
+  InputArgument(const std::optional<VectorArgument> & given, int count);
+  Eigen::Map<const Eigen::VectorXd> view() const { return {data_, count_}; }
+
+private:
+  Eigen::VectorXd zeros_;
+  const double * data_;
+  Eigen::Index count_;
+};
+
+/// A read-only view of a vector or matrix; the owner is kept alive by
+/// rv_policy::reference_internal.
+template <class Matrix>
+Eigen::Map<const Matrix> view(const Matrix & matrix)
+{
+  return Eigen::Map<const Matrix>(matrix.data(), matrix.rows(), matrix.cols());
+}
+inline Eigen::Map<const Eigen::VectorXd> view(const Eigen::VectorXd & vector)
+{
+  return {vector.data(), vector.size()};
+}
+inline Eigen::Map<const Eigen::Vector3d> view(const Eigen::Vector3d & vector)
+{
+  return Eigen::Map<const Eigen::Vector3d>(vector.data());
+}
+
+/// Defines a read-only property that is a view of a member matrix or vector.
+template <class Class, class Owner, class Matrix>
+void def_view(Class & binding, const char * name, Matrix Owner::*member, const char * doc)
+{
+  binding.def_prop_ro(
+    name, [member](const Owner & owner) { return view(owner.*member); },
+    nb::rv_policy::reference_internal, doc);
+}
+
+/// @throw std::runtime_error with the status unless there is output.
+void require_output(Status status, const char * what);
+
+// One function a source; the order is that of the types they need.
+void bind_basics(nb::module_ & module);
+void bind_systems(nb::module_ & module);
+void bind_constraints(nb::module_ & module);
+void bind_python_constraints(nb::module_ & module);
+void bind_dynamics(nb::module_ & module);
+void bind_contacts(nb::module_ & module);
+void bind_simulation(nb::module_ & module);
+void bind_scenario(nb::module_ & module);
+void bind_analysis(nb::module_ & module);
+
+}  // namespace constrained_dynamics::python
+
+namespace nanobind::detail
+{
+
+template <int kDimensions>
+struct type_caster<constrained_dynamics::python::ArrayArgument<kDimensions>>
+{
+  using Argument = constrained_dynamics::python::ArrayArgument<kDimensions>;
+  NB_TYPE_CASTER(Argument, const_name("numpy.typing.ArrayLike"))
+
+  bool from_python(handle source, uint32_t flags, cleanup_list * cleanup) noexcept
+  {
+    make_caster<typename Argument::Array> caster;
+    const uint32_t as_it_is = flags & ~static_cast<uint32_t>(cast_flags::convert);
+    if (caster.from_python(source, as_it_is, cleanup))
+    {
+      value = Argument(std::move(caster.value));
+      return true;
+    }
+    if (!(flags & static_cast<uint32_t>(cast_flags::convert)))
+    {
+      return false;
+    }
+    try
+    {
+      const object array = module_::import_("numpy").attr("ascontiguousarray")(source, "float64");
+      if (!caster.from_python(array, as_it_is, cleanup))
+      {
+        return false;
+      }
+      value = Argument(std::move(caster.value));
+      return true;
+    }
+    catch (...)
+    {
+      return false;  // the overload does not fit: TypeError
+    }
+  }
+
+  static handle from_cpp(const Argument &, rv_policy, cleanup_list *) noexcept = delete;
+};
+
+}  // namespace nanobind::detail

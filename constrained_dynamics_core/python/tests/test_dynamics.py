@@ -1,0 +1,200 @@
+"""Systems, constraints and one solve."""
+import numpy as np
+import pytest
+
+import constrained_dynamics as cd
+
+LENGTH = 1.5
+
+
+def rod(system):
+    return cd.FormulaConstraint(
+        "rod", system, cd.RowLevel.POSITION, ["(x^2 + y^2 - l^2)/(2*l)"], parameters={"l": LENGTH})
+
+
+def test_pendulum_when_at_rest_expect_textbook_tension(pendulum):
+    dynamics = cd.Dynamics(pendulum, [rod(pendulum)])
+    workspace = cd.Workspace(dynamics)
+    angle, speed = 0.7, 1.3
+    q = LENGTH * np.array([np.sin(angle), -np.cos(angle)])
+    u = LENGTH * speed * np.array([np.cos(angle), np.sin(angle)])
+    assert dynamics.solve(q, u, workspace=workspace) == cd.Status.OK
+    # Tension m (g cos + l ω²) along the rod, towards the pivot: λ < 0.
+    tension = 2.0 * (9.81 * np.cos(angle) + LENGTH * speed**2)
+    np.testing.assert_allclose(workspace.solution.multipliers, [-tension], rtol=1e-13)
+    np.testing.assert_allclose(workspace.solution.constraint_force, -tension * q / LENGTH, rtol=1e-13)
+
+
+def test_formulations_expect_agreement(four_bar):
+    system, dynamics, _, q = four_bar
+    results = []
+    for name in cd.formulation_names():
+        again = cd.Dynamics(dynamics.constraints, formulation=name)
+        workspace = cd.Workspace(again)
+        u = again.project_velocity(q, [1.0, 0.0, 0.0], workspace=workspace)
+        again.analyse(cd.State(q, u), workspace)
+        assert again.solve(q, u, [3.0, 0.0, 0.0], workspace=workspace) == cd.Status.OK
+        results.append(np.concatenate([workspace.solution.acceleration, workspace.solution.multipliers]))
+    assert len(results) >= 8
+    for result in results[1:]:
+        np.testing.assert_allclose(result, results[0], rtol=1e-9, atol=1e-9)
+
+
+def test_row_problem_expect_equations_of_motion(random):
+    root = random.normal(size=(5, 5))
+    mass, rows = root @ root.T + np.eye(5), random.normal(size=(2, 5))
+    force, bias = random.normal(size=5), random.normal(size=2)
+    solution = cd.make_formulation("kane_nonminimal").solve_row_problem(mass, force, rows, bias)
+    np.testing.assert_allclose(rows @ solution.acceleration, bias, atol=1e-12)
+    np.testing.assert_allclose(
+        mass @ solution.acceleration, force + rows.T @ solution.multipliers, atol=1e-12)
+
+
+def test_wrenches_expect_opposite_and_power_zero(four_bar):
+    system, dynamics, workspace, q = four_bar
+    u = dynamics.project_velocity(q, [2.0, 0.0, 0.0], workspace=workspace)
+    assert dynamics.solve(q, u, workspace=workspace) == cd.Status.OK
+    pair = workspace.solution.wrenches[0]
+    np.testing.assert_allclose(pair.on_a.force, -pair.on_b.force)
+    assert np.linalg.norm(pair.on_a.force) > 0.1
+    kinematics = cd.Kinematics(system, q, u)
+    power = pair.on_a.force @ (
+        kinematics.frame("coupler_tip").velocity - kinematics.frame("rocker_tip").velocity)
+    assert abs(power) < 1e-12
+    assert abs(workspace.solution.constraint_force @ u) < 1e-12
+
+
+def test_kinematics_expect_jacobian_of_finite_differences(four_bar):
+    system, _, _, q = four_bar
+    kinematics = cd.Kinematics(system, q)
+    jacobian = kinematics.frame_jacobian("rocker_tip")
+    step = 1e-6
+    for k in range(system.speed_count):
+        forward, back = (np.array(q), np.array(q))
+        forward[k] += step
+        back[k] -= step
+        poses = system.frame_poses([forward, back], ["rocker_tip"])
+        difference = (poses[0, 0, :3, 3] - poses[1, 0, :3, 3]) / (2 * step)
+        np.testing.assert_allclose(jacobian[:3, k], difference, atol=1e-9)
+    assert kinematics.mass_matrix.shape == (3, 3)
+    np.testing.assert_allclose(kinematics.mass_matrix, kinematics.mass_matrix.T)
+
+
+def test_redundant_rows_expect_report(four_bar):
+    system, _, _, q = four_bar
+    twice = [
+        cd.FrameCoincidence(name, system, "coupler_tip", "rocker_tip", rows=["x", "z"]) for name in "ab"]
+    dynamics = cd.Dynamics(system, twice)
+    workspace = cd.Workspace(dynamics)
+    report = dynamics.analyse(cd.State(q, np.zeros(3)), workspace)
+    assert (report.row_count, report.nominal_rank, report.degrees_of_freedom) == (4, 2, 1)
+    assert len(report.dependencies) == 2
+    assert dynamics.solve(q, np.zeros(3), workspace=workspace) == cd.Status.OK
+    np.testing.assert_allclose(
+        workspace.solution.multipliers[:2], workspace.solution.multipliers[2:], rtol=1e-9)
+
+
+def test_all_constraint_types_expect_rows():
+    body = cd.FreeBody("ball", 2.0, [0.1, 0.2, 0.25], pose=cd.Pose([0, 0, 0.5]))
+    arm = '''<robot name="arm"><link name="root"/>
+      <link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="j1" type="continuous"><parent link="root"/><child link="a"/><axis xyz="0 0 1"/></joint>
+      <joint name="j2" type="continuous"><origin xyz="1 0 0"/><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint>
+    </robot>'''
+    system = cd.RigidBodySystem(
+        [cd.RobotDescription(arm)], bodies=[body], frames=[cd.Frame("tip", "b", cd.Pose([0.5, 0, 0]))],
+        springs=[cd.JointSpring("j1", 3.0)], gravity=[0, 0, -1.6])
+    plane = cd.PointOnPlane("plane", system, "ball", normal=[0, 0, 1], offset=0.4)
+    constraints = [
+        plane,
+        cd.PointOnLine("line", system, "tip", direction=[0, 0, 1]),
+        cd.Distance("rod", system, "tip", "ball", length=1.2),
+        cd.KnifeEdge("blade", system, "ball", axis=[0, 1, 0]),
+        cd.Rolling("rolls", system, "ball", radius=0.5),
+        cd.Rolling("disk", system, "ball", radius=0.5, axis=[0, 1, 0], keep_contact=False),
+        cd.Rolling("egg", system, "ball", semi_axes=[0.5, 0.4, 0.3]),
+        cd.ContactTangents("slip", system, "ball", normal=[0, 0, 1], directions=[[1, 0, 0]]),
+        cd.FrameCoincidence("weld", system, "ball", "tip"),
+        cd.JointCoupling("gear", system, {"j1": 1.0, "j2": -2.0}, offset=0.1),
+        cd.PrescribedCoordinate("drive", system, "j1", "a*sin(t)", parameters={"a": 0.3}),
+        cd.PrescribedPosition("path", system, "ball", position={"x": "t", "z": "0.5"}),
+        cd.JointPosition("locked", system, {"j1": 0.2}),
+        cd.CentreOfMass("balance", system, ["x", "y"]),
+        cd.Energy("energy", system, cd.EnergyKind.KINETIC, 1.0),
+        cd.JointSlip("friction", system, "j2"),
+        cd.CompliantRow(plane, velocity_gain=-1.0, position_gain=-2.0)]
+    with pytest.raises(ValueError, match="plane"):
+        cd.ConstraintSet(system, constraints)  # the compliant row has the name of its row
+    dynamics = cd.Dynamics(system, constraints[:-1])
+    workspace = cd.Workspace(dynamics)
+    q = system.neutral_coordinates
+    assert dynamics.update_rows(q, np.zeros(8), workspace=workspace) == cd.Status.OK
+    assert workspace.rows.jacobian.shape == (dynamics.constraints.row_count, 8)
+    types = [dynamics.constraints[i].type for i in range(len(dynamics.constraints))]
+    assert len(set(types)) == 14 and types[0] == "point_on_plane"
+    np.testing.assert_allclose(workspace.rows.position[0], 0.1)
+    assert dynamics.constraints.row_names[:3] == ["plane/normal", "line/normal_1", "line/normal_2"]
+    assert system.total_mass == pytest.approx(4.0)
+
+
+def test_switched_constraint_expect_free_motion(pendulum):
+    dynamics = cd.Dynamics(pendulum, [rod(pendulum)])
+    workspace = cd.Workspace(dynamics)
+    q, u = [LENGTH, 0.0], [0.0, 0.0]
+    dynamics.set_active("rod", False, workspace)
+    assert not dynamics.is_active(0, workspace)
+    assert dynamics.solve(q, u, workspace=workspace) == cd.Status.OK
+    np.testing.assert_allclose(workspace.solution.acceleration, [0.0, -9.81])
+
+
+def test_derivatives_expect_finite_differences(four_bar):
+    system, dynamics, workspace, q = four_bar
+    inputs = np.array([2.0, 0.0, 0.0])
+    u = dynamics.project_velocity(q, [1.5, 0.0, 0.0], workspace=workspace)
+    dynamics.analyse(cd.State(q, u), workspace)
+    derivatives = cd.differentiate(dynamics, q, u, inputs, workspace=workspace)
+    assert derivatives.system_is_analytic
+
+    def acceleration(at):
+        assert cd.has_output(dynamics.solve(at, u, inputs, workspace=workspace))
+        return np.array(workspace.solution.acceleration)
+
+    step = 1e-5
+    for k in range(3):
+        change = np.zeros(3)
+        change[k] = step
+        difference = (acceleration(q + change) - acceleration(q - change)) / (2 * step)
+        np.testing.assert_allclose(derivatives.acceleration_q[:, k], difference, rtol=1e-5, atol=1e-5)
+
+
+def test_linear_model_expect_pendulum_frequency(pendulum):
+    dynamics = cd.Dynamics(pendulum, [rod(pendulum)])
+    workspace = cd.Workspace(dynamics)
+    state = cd.State([0.0, -LENGTH], [0.0, 0.0])
+    dynamics.analyse(state, workspace)
+    model = cd.linearise(dynamics, state, workspace=workspace)
+    assert model.is_equilibrium
+    frequency = np.sqrt(9.81 / LENGTH)
+    np.testing.assert_allclose(np.sort(model.reduced_eigenvalues.imag), [-frequency, frequency], rtol=1e-9)
+
+
+def test_impact_expect_reflected_velocity(pendulum):
+    wall = cd.FormulaConstraint("wall", pendulum, cd.RowLevel.POSITION, ["x"])
+    dynamics = cd.Dynamics(pendulum, [wall])
+    problem = cd.ImpactProblem(dynamics)
+    problem.roles = [cd.ImpactRole.UNILATERAL]
+    problem.restitution = [0.5]
+    problem.contacts = [cd.ImpactContact(0, side=1.0)]
+    solution = cd.solve_impact(dynamics, problem, cd.State([0.0, 0.0], [3.0, 1.0]))
+    np.testing.assert_allclose(solution.speeds, [-1.5, 1.0])
+    np.testing.assert_allclose(solution.energy_change, 0.5 * 2.0 * (1.5**2 - 3.0**2))
+    assert solution.outcomes == [cd.ContactOutcome.PUSHES]
+
+
+def test_integrability_expect_nonholonomic_blade():
+    system = cd.AnalyticSystem(["x", "y", "a"], "(dx^2 + dy^2 + da^2)/2")
+    blade = cd.FormulaConstraint(
+        "blade", system, cd.RowLevel.VELOCITY, ["dx*sin(a) - dy*cos(a)"])
+    report = cd.analyse_integrability(cd.Dynamics(system, [blade]), [0.1, 0.2, 0.3])
+    assert report.integrable == cd.Answer.NO and report.bracket_growth == 1

@@ -1,0 +1,233 @@
+// Modes of contacts where forces decide: the cone problem of accelerations.
+#include <cmath>
+
+#include "contact/contact_runtime.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Modes by the cone problem of accelerations and forces over all candidates.
+Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept
+{
+  const SystemTerms & terms = workspace.terms();
+  const Rows & rows = workspace.rows();
+  // Forces that are known: all but those of candidates.
+  force_ = terms.force;
+  force_.noalias() += terms.input_matrix * host.input_values();
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (normal_[i] == Normal::kForce)
+    {
+      const int row = row_of_contact(static_cast<int>(i));
+      force_ += workspace.given_multipliers()(row) * rows.jacobian.row(row).transpose();
+    }
+  }
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    const int contact = set_->frictions()[i].contact;
+    const bool is_known = friction_[i].slip == Slip::kDahl ||
+                          (friction_[i].slip == Slip::kSlide &&
+                           (contact < 0 || candidate_[static_cast<std::size_t>(contact)] == 0));
+    for (int r = 0; is_known && r < row_count(static_cast<int>(i)); ++r)
+    {
+      const int row = row_of_friction(static_cast<int>(i)) + r;
+      force_ += workspace.given_multipliers()(row) * rows.jacobian.row(row).transpose();
+    }
+  }
+  const Status begun = cone_.begin(terms.mass_matrix, zero_speeds_, force_);
+  if (begun != Status::kOk)
+  {
+    return begun;
+  }
+  for (int i = 0; i < dynamics_->constraints().size(); ++i)
+  {
+    for (int r = 0;
+         workspace.is_active(i) && !set_->manages(i) && r < dynamics_->constraints()[i].row_count();
+         ++r)
+    {
+      const int row = dynamics_->constraints().row_offset(i) + r;
+      row_buffer_ = rows.jacobian.row(row).transpose();
+      cone_.add_equality(row_buffer_, rows.bias(row));
+    }
+  }
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (normal_[i] == Normal::kClosed && set_->contacts()[i].adhesive)
+    {
+      const int row = row_of_contact(static_cast<int>(i));
+      row_buffer_ = rows.jacobian.row(row).transpose();
+      cone_.add_equality(row_buffer_, rows.bias(row));
+    }
+  }
+  int count = 0;
+  const auto add_tangents = [&](int friction, ConeContact & to)
+  {
+    const FrictionState & state = friction_[static_cast<std::size_t>(friction)];
+    const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
+    to.sliding = state.slip == Slip::kSlide;
+    const bool moves = to.sliding || gives_way_[static_cast<std::size_t>(friction)] != 0;
+    to.friction = moves ? law.kinetic : law.stiction;
+    to.tangent_count = to.friction > 0.0 ? row_count(friction) : 0;
+    if (to.sliding)
+    {
+      slide_direction(friction, workspace, to.direction);
+    }
+    for (int r = 0; r < to.tangent_count; ++r)
+    {
+      const int row = row_of_friction(friction) + r;
+      row_buffer_ = rows.jacobian.row(row).transpose();
+      to.tangent[r] = cone_.add_row(row_buffer_, rows.bias(row));
+    }
+  };
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (candidate_[i] == 0)
+    {
+      continue;
+    }
+    const int contact = static_cast<int>(i);
+    const double side = set_->contacts()[i].side;
+    const int row = row_of_contact(contact);
+    if (set_->contacts()[i].adhesive)
+    {
+      continue;
+    }
+    ConeContact & to = cone_contacts_[static_cast<std::size_t>(count)];
+    to = ConeContact{};
+    row_buffer_ = -side * rows.jacobian.row(row).transpose();
+    to.normal = cone_.add_row(row_buffer_, -side * rows.bias(row));
+    const int friction = set_->friction_of(contact);
+    if (friction >= 0)
+    {
+      add_tangents(friction, to);
+    }
+    cone_owner_[static_cast<std::size_t>(count++)] = contact;
+  }
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    // Where the normal force is not one of the unknowns its bound is that of the moment.
+    const int contact = set_->frictions()[i].contact;
+    const bool is_bounded = contact < 0 ||
+                            normal_[static_cast<std::size_t>(contact)] == Normal::kForce ||
+                            (normal_[static_cast<std::size_t>(contact)] == Normal::kClosed &&
+                             set_->contacts()[static_cast<std::size_t>(contact)].adhesive);
+    if (is_bounded && friction_[i].slip == Slip::kStick)
+    {
+      ConeContact & to = cone_contacts_[static_cast<std::size_t>(count)];
+      to = ConeContact{};
+      add_tangents(static_cast<int>(i), to);
+      to.friction = static_bound(static_cast<int>(i), workspace);
+      cone_owner_[static_cast<std::size_t>(count++)] = -1 - static_cast<int>(i);
+    }
+  }
+  Status status = cone_.solve(cone_contacts_.data(), count);
+  // What slides does so with the kinetic coefficient, which also changes its direction.
+  bool changed = false;
+  for (int i = 0; i < count && status != Status::kNoUniqueSolution; ++i)
+  {
+    ConeContact & contact = cone_contacts_[static_cast<std::size_t>(i)];
+    const int owner = cone_owner_[static_cast<std::size_t>(i)];
+    const int friction = owner < 0 ? -1 - owner : set_->friction_of(owner);
+    if (contact.sliding || contact.tangent_count == 0 || !is_at_rim(contact))
+    {
+      continue;
+    }
+    const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
+    const double kinetic = owner < 0 ? contact.friction * law.kinetic / law.stiction : law.kinetic;
+    changed = changed || kinetic != contact.friction;
+    contact.friction = kinetic;
+  }
+  status = changed ? cone_.solve(cone_contacts_.data(), count) : status;
+  if (status == Status::kNoUniqueSolution)
+  {
+    return status;
+  }
+  read_cones(count);
+  return Status::kOk;
+}
+
+/// Whether friction is at its bound.
+bool ContactRuntime::is_at_rim(const ConeContact & contact) const noexcept
+{
+  double length = 0.0;
+  for (int r = 0; r < contact.tangent_count; ++r)
+  {
+    length = std::hypot(length, cone_.force(contact.tangent[r]));
+  }
+  const double bound =
+    contact.normal >= 0 ? contact.friction * cone_.force(contact.normal) : contact.friction;
+  return length >= bound * (1.0 - 1e-9) && length > 0.0;
+}
+
+void ContactRuntime::read_cones(int count) noexcept
+{
+  const auto read_slip = [&](int friction, const ConeContact & from)
+  {
+    FrictionState & state = friction_[static_cast<std::size_t>(friction)];
+    if (from.sliding || from.tangent_count == 0)
+    {
+      return;
+    }
+    double length = 0.0;
+    double motion = 0.0;
+    for (int r = 0; r < from.tangent_count; ++r)
+    {
+      length = std::hypot(length, cone_.force(from.tangent[r]));
+      motion = std::hypot(motion, cone_.motion(from.tangent[r]));
+    }
+    state.slip = Slip::kStick;
+    if (from.normal < 0 && !(from.friction > 0.0))
+    {
+      // A force law that does not press at the moment: free to slide, the way it begins to.
+      state.slip = Slip::kSlide;
+      state.armed = false;
+      for (int r = 0; motion > 0.0 && r < from.tangent_count; ++r)
+      {
+        state.direction[r] = cone_.motion(from.tangent[r]) / motion;
+      }
+      return;
+    }
+    if (is_at_rim(from))
+    {
+      state.slip = Slip::kSlide;
+      state.armed = false;
+      for (int r = 0; r < from.tangent_count; ++r)
+      {
+        state.direction[r] = -cone_.force(from.tangent[r]) / length;
+      }
+    }
+  };
+  for (int i = 0; i < count; ++i)
+  {
+    const ConeContact & from = cone_contacts_[static_cast<std::size_t>(i)];
+    const int owner = cone_owner_[static_cast<std::size_t>(i)];
+    if (owner < 0)
+    {
+      read_slip(-1 - owner, from);
+      continue;
+    }
+    const std::size_t contact = static_cast<std::size_t>(owner);
+    const double x = cone_.force(from.normal);
+    const double w = cone_.motion(from.normal);
+    const int friction = set_->friction_of(owner);
+    if (x > 0.0)
+    {
+      normal_[contact] = Normal::kClosed;
+      if (friction >= 0)
+      {
+        read_slip(friction, from);
+      }
+      continue;
+    }
+    const bool rests = w <= 1e-10 * cone_.size(from.normal);
+    normal_[contact] = set_->is_compliant(owner) ? Normal::kSeparating
+                       : rests                   ? Normal::kIdle
+                                                 : Normal::kOpen;
+    if (friction >= 0)
+    {
+      friction_[static_cast<std::size_t>(friction)].slip = Slip::kNone;
+    }
+  }
+}
+
+}  // namespace constrained_dynamics

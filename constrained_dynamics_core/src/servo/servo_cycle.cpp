@@ -1,0 +1,441 @@
+#include <algorithm>
+#include <cmath>
+
+#include <Eigen/Cholesky>
+
+#include "constrained_dynamics/servo_law.hpp"
+#include "servo/servo_scratch.hpp"
+
+// A cycle of a ServoLaw.
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+/// bias += Θ values.
+void add_gain(const Gain & gain, const ConstVectorRef & values, VectorRef bias) noexcept
+{
+  if (gain.is_matrix())
+  {
+    bias.noalias() += gain.matrix() * values;
+  }
+  else
+  {
+    bias += gain.scalar() * values;
+  }
+}
+
+}  // namespace
+
+bool ServoLaw::fits(const ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  const auto matches = [](const Gain & gain, Eigen::Index rows) noexcept
+  { return !gain.is_matrix() || (gain.matrix().rows() == rows && gain.matrix().cols() == rows); };
+  if (
+    workspace.gains_.size() != tasks_.size() || workspace.rows_.bias.size() != row_count_ ||
+    workspace.external_null_vector_.size() != passive_->system().input_count())
+  {
+    return false;
+  }
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+  {
+    const ErrorDynamics & gains = workspace.gains_[i];
+    const Eigen::Index rows = tasks_[i].constraint->row_count();
+    if (
+      !matches(gains.velocity, rows) || !matches(gains.position, rows) ||
+      !matches(gains.first_order, rows))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+Status ServoLaw::evaluate_rows(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  Rows & rows = workspace.rows_;
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+  {
+    if (!workspace.enabled_[i])
+    {
+      continue;
+    }
+    const ServoConstraint & constraint = *tasks_[i].constraint;
+    const Eigen::Index offset = offsets_[i];
+    const Eigen::Index count = constraint.row_count();
+    RowBlock block{
+      rows.position.segment(offset, count), rows.velocity.segment(offset, count),
+      rows.jacobian.middleRows(offset, count), rows.bias.segment(offset, count)};
+    const Status status = constraint.evaluate(
+      workspace.workspace_.system_data(), workspace.scratch_, workspace.references_[i], block);
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+  }
+  return Status::kOk;
+}
+
+Status ServoLaw::form(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u,
+  ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  Workspace & passive = workspace.workspace_;
+  Reduction & reduction = workspace.reduction_;
+  Status status = passive_->update_rows(time, q, u, passive);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  const Status reduced =
+    passive_->reduce(passive, reduction, options_.metric == ServoMetric::kIdeal);
+  if (!has_output(reduced))
+  {
+    return reduced;
+  }
+  if (uses_forces_)
+  {
+    passive_->reduce_forces(passive, reduction);
+  }
+  status = evaluate_rows(workspace);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  // (E14), with the wished motion of the errors (E23) in b_s.
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  Rows & rows = workspace.rows_;
+  work.z = rows.bias;
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+  {
+    const ServoConstraint & constraint = *tasks_[i].constraint;
+    const ErrorDynamics & gains = workspace.gains_[i];
+    const Eigen::Index offset = offsets_[i];
+    const Eigen::Index count = constraint.row_count();
+    auto z = work.z.segment(offset, count);
+    auto S = work.S.middleRows(offset, count);
+    if (!workspace.enabled_[i])
+    {
+      z.setZero();
+      S.setZero();
+      continue;
+    }
+    if (const ForceServo * force = dynamic_cast<const ForceServo *>(&constraint))
+    {
+      for (Eigen::Index k = 0; k < count; ++k)
+      {
+        const int row = force->passive_rows()[static_cast<std::size_t>(k)];
+        S.row(k) = reduction.multiplier_response().row(row);
+        z(k) = workspace.references_[i].position(k) - reduction.free_multipliers()(row);
+      }
+      continue;
+    }
+    // Levels are told by which of e and ė belongs to a row; the other gain meets a zero.
+    bool position = false;
+    bool velocity = false;
+    for (const RowDescription & row : constraint.rows())
+    {
+      position = position || row.level == RowLevel::kPosition;
+      velocity = velocity || row.level == RowLevel::kVelocity;
+    }
+    if (position)
+    {
+      add_gain(gains.velocity, rows.velocity.segment(offset, count), z);
+      add_gain(gains.position, rows.position.segment(offset, count), z);
+    }
+    else if (velocity)
+    {
+      add_gain(gains.first_order, rows.velocity.segment(offset, count), z);
+    }
+    const auto A = rows.jacobian.middleRows(offset, count);
+    multiply(A, reduction.input_response(), S);
+    z.noalias() -= A * reduction.free_acceleration();
+  }
+  if (!is_finite(work.S) || !work.z.allFinite())
+  {
+    return Status::kNonFiniteResult;
+  }
+  return reduced;
+}
+
+void ServoLaw::begin_levels(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  const bool ideal = options_.metric == ServoMetric::kIdeal;
+  work.solver.begin(ideal ? &workspace.reduction_.effort_metric() : nullptr);
+  work.rank = 0;
+  work.condition = 1.0;
+  work.damped = false;
+}
+
+void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  const Eigen::Index begin = level > 0 ? work.level_ends[static_cast<std::size_t>(level) - 1] : 0;
+  Eigen::Index m = 0;
+  bool forces = false;
+  for (const int task : levels_[static_cast<std::size_t>(level)])
+  {
+    const std::size_t i = static_cast<std::size_t>(task);
+    if (!workspace.enabled_[i])
+    {
+      continue;
+    }
+    const Eigen::Index count = tasks_[i].constraint->row_count();
+    const Eigen::Index offset = offsets_[i];
+    work.ordered_S.middleRows(begin + m, count) = work.S.middleRows(offset, count);
+    work.ordered_z.segment(begin + m, count) = work.z.segment(offset, count);
+    work.level_A.middleCols(m, count) =
+      workspace.rows_.jacobian.middleRows(offset, count).transpose();
+    for (Eigen::Index k = 0; k < count; ++k)
+    {
+      const double usual = workspace.row_size_(offset + k);
+      const double now = work.S.row(offset + k).norm();
+      work.ordered_size(begin + m + k) = usual > 0.0 ? usual : (now > 0.0 ? now : 1.0);
+    }
+    forces = forces || dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()) != nullptr;
+    m += count;
+  }
+  work.level_ends[static_cast<std::size_t>(level)] = static_cast<int>(begin + m);
+  if (m == 0)
+  {
+    return;
+  }
+  const int nominal =
+    workspace.is_prepared() ? workspace.nominal_rank_[static_cast<std::size_t>(level)] : -1;
+  LevelSolver::Rows rows{
+    work.ordered_S.middleRows(begin, m), work.ordered_z.segment(begin, m),
+    work.ordered_size.segment(begin, m), std::min(nominal, static_cast<int>(m)), nullptr};
+  if (options_.metric == ServoMetric::kIdeal && !forces && nominal < m)
+  {
+    // Gauss: an error of the rows counts by the smallest change of the motion that it stands for.
+    auto response = work.response.leftCols(m);
+    workspace.reduction_.respond(work.level_A.leftCols(m), response);
+    work.gram.topLeftCorner(m, m).noalias() = work.level_A.leftCols(m).transpose() * response;
+    rows.error_metric = &work.gram;
+  }
+  const LevelSolver::Level found = work.solver.solve(rows, options_.singular_tolerance);
+  work.rank += found.rank;
+  work.condition = std::max(work.condition, found.condition);
+  work.damped = work.damped || found.damped;
+}
+
+void ServoLaw::add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  workspace.y_ = workspace.external_null_vector_;
+  if (!options_.null_space.empty())
+  {
+    work.force.setZero();
+    for (const std::shared_ptr<const NullSpaceTerm> & term : options_.null_space)
+    {
+      term->add(workspace.workspace_.system_data(), work.force);
+    }
+    workspace.y_.noalias() += workspace.workspace_.terms().input_matrix.transpose() * work.force;
+  }
+  if ((workspace.y_.array() == 0.0).all())
+  {
+    work.null_part.setZero();
+  }
+  else
+  {
+    work.solver.null_part(workspace.y_, work.null_part);
+  }
+  work.tau = work.solver.solution() + work.null_part;
+}
+
+void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  work.limited = false;
+  work.cones_met = true;
+  if (!work.limits)
+  {
+    return;
+  }
+  const Reduction & reduction = workspace.reduction_;
+  work.limits->begin(workspace.has_last_ ? &workspace.last_ : nullptr);
+  if (work.limits->admits(work.tau, reduction, workspace.workspace_))
+  {
+    return;
+  }
+  if (work.damped)
+  {
+    // What the damped controls do is wished, not what would take unbounded ones.
+    work.ordered_z.noalias() = work.ordered_S * work.solver.solution();
+  }
+  const bool ideal = options_.metric == ServoMetric::kIdeal;
+  const Status status = work.limits->solve(
+    {work.ordered_S, work.ordered_z, work.level_ends, static_cast<int>(levels_.size()),
+     workspace.y_, ideal ? &reduction.effort_metric() : nullptr},
+    reduction, workspace.workspace_, work.tau);
+  work.limited = true;
+  work.cones_met = status == Status::kOk;
+}
+
+bool ServoLaw::is_ideal(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  // (E15'): what the controls do to the motion is what forces along A_sᵀ would do.
+  constexpr double kTolerance = 1e-7;
+  constexpr double kRegularisation = 1e-14;
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  Eigen::Index m = 0;
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+  {
+    const Eigen::Index count = tasks_[i].constraint->row_count();
+    if (workspace.enabled_[i])
+    {
+      work.level_A.middleCols(m, count) =
+        workspace.rows_.jacobian.middleRows(offsets_[i], count).transpose();
+      m += count;
+    }
+  }
+  work.motion.noalias() = workspace.reduction_.input_response() * work.tau;
+  const double size = work.motion.norm();
+  if (m == 0 || size == 0.0)
+  {
+    return size == 0.0;
+  }
+  auto A = work.level_A.leftCols(m);
+  auto response = work.response.leftCols(m);
+  auto gram = work.gram.topLeftCorner(m, m);
+  auto weights = work.weights.head(m);
+  workspace.reduction_.respond(A, response);
+  gram.noalias() = A.transpose() * response;
+  gram.diagonal().array() += kRegularisation * gram.trace();
+  weights.noalias() = A.transpose() * work.motion;
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(gram);
+  if (cholesky.info() != Eigen::Success)
+  {
+    return false;
+  }
+  cholesky.solveInPlace(weights);
+  work.motion.noalias() -= response * weights;
+  return work.motion.norm() <= kTolerance * size;
+}
+
+void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  ServoResult & result = workspace.result_;
+  result.inputs = work.tau;
+  result.particular = work.limited ? work.tau : work.solver.solution();
+  result.null_part = work.null_part;
+  if (work.limited)
+  {
+    result.null_part.setZero();
+  }
+  result.limited = work.limited;
+  result.cones_met = work.cones_met;
+  for (std::size_t i = 0; i < result.at_bound.size(); ++i)
+  {
+    result.at_bound[i] = work.limited && work.limits->at_bound(static_cast<int>(i));
+  }
+  result.error = workspace.rows_.position;
+  result.error_rate = workspace.rows_.velocity;
+  result.residual = work.residual;
+  result.rank = work.rank;
+  result.null_dimension = work.solver.open_dimension();
+  result.condition = work.condition;
+  result.damped = work.damped;
+  const double tau_size = work.tau.norm();
+  bool missed = false;
+  bool realised = true;
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+  {
+    const Eigen::Index offset = offsets_[i];
+    const Eigen::Index count = tasks_[i].constraint->row_count();
+    if (!workspace.enabled_[i])
+    {
+      result.gave_way[i] = false;
+      result.error.segment(offset, count).setZero();
+      result.error_rate.segment(offset, count).setZero();
+      result.residual.segment(offset, count).setZero();
+      continue;
+    }
+    const double size =
+      work.z.segment(offset, count).norm() + work.S.middleRows(offset, count).norm() * tau_size;
+    const double rest = result.residual.segment(offset, count).norm();
+    result.gave_way[i] = rest > options_.consistency_tolerance * size;
+    realised = realised && !result.gave_way[i];
+    // Levels behind the first may give way: that is what levels are for.
+    const std::vector<int> & first = levels_.front();
+    missed = missed || (result.gave_way[i] &&
+                        std::find(first.begin(), first.end(), static_cast<int>(i)) != first.end());
+    if (const ForceServo * force = dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()))
+    {
+      for (Eigen::Index k = 0; k < count; ++k)
+      {
+        const int row = force->passive_rows()[static_cast<std::size_t>(k)];
+        result.error(offset + k) =
+          workspace.workspace_.solution().multipliers(row) - workspace.references_[i].position(k);
+      }
+    }
+    else
+    {
+      // e of velocity rows is an error of its own, not a rate.
+      for (Eigen::Index k = 0; k < count; ++k)
+      {
+        if (tasks_[i].constraint->rows()[static_cast<std::size_t>(k)].level == RowLevel::kVelocity)
+        {
+          result.error(offset + k) = result.error_rate(offset + k);
+        }
+      }
+    }
+  }
+  result.ideal = options_.metric == ServoMetric::kIdeal && realised && is_ideal(workspace);
+  result.solution = missed                      ? ServoSolution::kNone
+                    : result.null_dimension > 0 ? ServoSolution::kMany
+                                                : ServoSolution::kOne;
+}
+
+Status ServoLaw::evaluate(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u,
+  ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  if (!fits(workspace))
+  {
+    return Status::kSizeMismatch;
+  }
+  if (!workspace.external_null_vector_.allFinite())
+  {
+    return Status::kNonFiniteInput;
+  }
+  const Status passive = form(time, q, u, workspace);
+  if (!has_output(passive))
+  {
+    return passive;
+  }
+  begin_levels(workspace);
+  for (std::size_t level = 0; level < levels_.size(); ++level)
+  {
+    solve_level(static_cast<int>(level), workspace);
+  }
+  add_null_part(workspace);
+  limit(workspace);
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  work.residual = -work.z;
+  work.residual.noalias() += work.S * work.tau;
+  if (!work.tau.allFinite() || !work.residual.allFinite())
+  {
+    return Status::kNonFiniteResult;
+  }
+  const Status solved =
+    passive_->solve_reduced(work.tau, workspace.reduction_, workspace.workspace_);
+  if (!has_output(solved))
+  {
+    return solved;
+  }
+  judge(workspace);
+  workspace.set_last_inputs(work.tau);
+  const ServoResult & result = workspace.result_;
+  const Status law = result.damped                             ? Status::kSingular
+                     : result.limited                          ? Status::kLimited
+                     : result.solution == ServoSolution::kNone ? Status::kInconsistent
+                                                               : Status::kOk;
+  return law == Status::kOk ? solved : law;
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/servo_law.hpp"
+#include "servo/level_solver.hpp"
+#include "servo/limited_controls.hpp"
+
+namespace constrained_dynamics
+{
+
+/// What a cycle of a servo law needs besides what it hands out.
+struct ServoWorkspace::Scratch
+{
+  Scratch(int input_count, int row_count, int largest_level, int speed_count)
+  : S(Eigen::MatrixXd::Zero(row_count, input_count)),
+    z(Eigen::VectorXd::Zero(row_count)),
+    tau(Eigen::VectorXd::Zero(input_count)),
+    null_part(Eigen::VectorXd::Zero(input_count)),
+    force(Eigen::VectorXd::Zero(speed_count)),
+    solver(input_count, std::max(largest_level, 1)),
+    ordered_S(Eigen::MatrixXd::Zero(row_count, input_count)),
+    ordered_z(Eigen::VectorXd::Zero(row_count)),
+    ordered_size(Eigen::VectorXd::Ones(row_count)),
+    level_A(Eigen::MatrixXd::Zero(speed_count, row_count)),
+    response(Eigen::MatrixXd::Zero(speed_count, row_count)),
+    gram(Eigen::MatrixXd::Zero(row_count, row_count)),
+    motion(Eigen::VectorXd::Zero(speed_count)),
+    weights(Eigen::VectorXd::Zero(row_count)),
+    residual(Eigen::VectorXd::Zero(row_count))
+  {
+  }
+
+  Eigen::MatrixXd S;
+  Eigen::VectorXd z;
+  Eigen::VectorXd tau;
+  Eigen::VectorXd null_part;
+  Eigen::VectorXd force;
+  LevelSolver solver;
+  // Rows of enabled tasks, level by level.
+  Eigen::MatrixXd ordered_S;
+  Eigen::VectorXd ordered_z;
+  Eigen::VectorXd ordered_size;
+  std::vector<int> level_ends;
+  // Of one level, or of all rows.
+  Eigen::MatrixXd level_A;   // A_sᵀ
+  Eigen::MatrixXd response;  // of the motion to forces A_sᵀ
+  Eigen::MatrixXd gram;      // A_s · response
+  Eigen::VectorXd motion;    // Y τ
+  Eigen::VectorXd weights;
+  Eigen::VectorXd residual;                 // S τ − z
+  std::unique_ptr<LimitedControls> limits;  // null: none
+  bool limited = false;
+  bool cones_met = true;
+  int rank = 0;
+  double condition = 1.0;
+  bool damped = false;
+};
+
+}  // namespace constrained_dynamics
