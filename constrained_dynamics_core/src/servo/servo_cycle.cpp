@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <Eigen/Cholesky>
 
@@ -358,7 +359,13 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
     const double size =
       work.z.segment(offset, count).norm() + work.S.middleRows(offset, count).norm() * tau_size;
     const double rest = result.residual.segment(offset, count).norm();
-    result.gave_way[i] = rest > options_.consistency_tolerance * size;
+    // What rounding leaves of z where its terms cancel, as at rest, is no error.
+    constexpr double kRoundings = 64.0 * std::numeric_limits<double>::epsilon();
+    const double terms = workspace.rows_.bias.segment(offset, count).norm() +
+                         workspace.rows_.jacobian.middleRows(offset, count).norm() *
+                           workspace.reduction_.free_acceleration().norm();
+    result.gave_way[i] = rest > options_.consistency_tolerance * size &&
+                         rest > kRoundings * work.condition * (size + terms);
     realised = realised && !result.gave_way[i];
     // Levels behind the first may give way: that is what levels are for.
     const std::vector<int> & first = levels_.front();
