@@ -601,6 +601,16 @@ constexpr double kProjectionFloor = 4.0 * std::numeric_limits<double>::epsilon()
 // roundings of their own.
 constexpr double kProjectionTolerance = 1e-9;
 constexpr double kProjectionRounding = 1e3 * std::numeric_limits<double>::epsilon();
+// With less than this of Newton's correction nothing comes closer to rows that can be met.
+constexpr double kSmallestFraction = 1e-4;
+
+/// The fraction of a correction to try next where one was too long: a residual of (1 − s) r + c s²
+/// is least at s = r/(2c).
+double shorter(double fraction, double residual, double left) noexcept
+{
+  const double c = (left - (1.0 - fraction) * residual) / (fraction * fraction);
+  return std::clamp(0.5 * residual / c, 0.1 * fraction, 0.5 * fraction);
+}
 
 }  // namespace
 
@@ -637,6 +647,12 @@ Status Dynamics::project(
   auto best = workspace.best_.head(x.size());
   trial = x;
   double best_residual = std::numeric_limits<double>::infinity();
+  double fraction = 1.0;  // of Newton's correction
+  const auto is_met = [&]() noexcept
+  {
+    return best_residual <=
+           kProjectionTolerance + kProjectionRounding * best.cwiseAbs().maxCoeff();
+  };
   for (int i = 0; i <= kProjectionIterations; ++i)
   {
     Status status = evaluate(trial);
@@ -645,15 +661,33 @@ Status Dynamics::project(
       return status;
     }
     const double left = residual(values, subset, workspace);
-    const bool improved = left < 0.5 * best_residual;
-    if (left < best_residual)
+    const bool is_enough = left < 0.5 * best_residual;
+    const bool is_better = left < best_residual;
+    const double before = best_residual;
+    if (is_better)
     {
       best_residual = left;
       best = trial;
     }
-    if (!improved || left <= kProjectionFloor || i == kProjectionIterations)
+    if (
+      left <= kProjectionFloor || i == kProjectionIterations || !std::isfinite(best_residual) ||
+      (!is_enough && is_met()))
     {
       break;
+    }
+    fraction = is_better ? 1.0 : shorter(fraction, before, left);
+    if (fraction < kSmallestFraction)
+    {
+      break;
+    }
+    if (!is_better)
+    {
+      trial = best;
+      status = evaluate(trial);
+      if (status != Status::kOk)
+      {
+        return status;
+      }
     }
     if (i == 0 && !keep_independent)
     {
@@ -673,9 +707,10 @@ Status Dynamics::project(
     {
       return status;
     }
+    workspace.row_solution_.acceleration *= fraction;
     advance(trial);
   }
-  if (!(best_residual <= kProjectionTolerance + kProjectionRounding * best.cwiseAbs().maxCoeff()))
+  if (!is_met())
   {
     return Status::kNotConverged;
   }

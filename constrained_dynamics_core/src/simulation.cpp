@@ -246,6 +246,27 @@ Status Simulation::stage_derivative(double time, const ConstVectorRef & x, Vecto
   return status;
 }
 
+/// Projects on all rows in force. Contacts may close at places that cannot be met at once (what is
+/// clamped harder than it is wide): then the others are met, and contacts stay where they are.
+template <typename Project>
+Status Simulation::meet_rows(const Project & project) noexcept CD_NONBLOCKING
+{
+  const Status status = project();
+  if (status != Status::kNotConverged || !contacts_->has_rows())
+  {
+    return status;
+  }
+  contacts_->withdraw_rows(workspace_);
+  const Status without = project();
+  contacts_->switch_rows(workspace_);
+  if (without != Status::kOk)
+  {
+    return without;
+  }
+  ++counts_.inconsistent_evaluations;
+  return Status::kInconsistent;
+}
+
 Status Simulation::settle(double time, VectorRef x) noexcept CD_NONBLOCKING
 {
   const System & system = dynamics_->system();
@@ -256,8 +277,15 @@ Status Simulation::settle(double time, VectorRef x) noexcept CD_NONBLOCKING
   {
     return Status::kOk;
   }
-  const Status position = dynamics_->project_position(time, q, workspace_);
-  return position == Status::kOk ? dynamics_->project_velocity(time, q, u, workspace_) : position;
+  const Status position =
+    meet_rows([&]() noexcept { return dynamics_->project_position(time, q, workspace_); });
+  if (!has_output(position))
+  {
+    return position;
+  }
+  const Status velocity =
+    meet_rows([&]() noexcept { return dynamics_->project_velocity(time, q, u, workspace_); });
+  return worse(position, velocity);
 }
 
 void Simulation::store(double time, const ConstVectorRef & x) noexcept CD_NONBLOCKING

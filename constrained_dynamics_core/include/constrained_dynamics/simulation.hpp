@@ -67,7 +67,7 @@ struct RunResult
   long steps = 0;
   long evaluations = 0;
   long singular_evaluations = 0;      ///< evaluations with Status::kSingular
-  long inconsistent_evaluations = 0;  ///< evaluations with Status::kInconsistent
+  long inconsistent_evaluations = 0;  ///< evaluations and projections with Status::kInconsistent
 };
 
 /// Integrates a constrained system on its configuration manifold: stages in coordinates and speeds,
@@ -164,6 +164,9 @@ private:
   /// The derivative for a stage: at a singular position the mean of those just before and after it.
   Status stage_derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
     CD_NONBLOCKING;
+  template <typename Project>
+  Status meet_rows(const Project & project) noexcept CD_NONBLOCKING;
+  /// Normalised and on the rows. Statuses: kOk, kInconsistent (without the contacts), failures.
   Status settle(double time, VectorRef x) noexcept CD_NONBLOCKING;
   void store(double time, const ConstVectorRef & x) noexcept CD_NONBLOCKING;
   Status fixed_step(double time, double next_time) noexcept CD_NONBLOCKING;

@@ -35,7 +35,7 @@ void ContactRuntime::reset(Workspace & workspace) noexcept CD_NONBLOCKING
   switch_rows(workspace);
 }
 
-void ContactRuntime::switch_rows(Workspace & workspace) const noexcept
+void ContactRuntime::switch_rows(Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
@@ -45,6 +45,26 @@ void ContactRuntime::switch_rows(Workspace & workspace) const noexcept
   {
     workspace.set_active(set_->frictions()[i].constraint, friction_[i].slip == Slip::kStick);
   }
+}
+
+void ContactRuntime::withdraw_rows(Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  for (const Contact & contact : set_->contacts())
+  {
+    workspace.set_active(contact.constraint, false);
+  }
+  for (const DryFriction & friction : set_->frictions())
+  {
+    workspace.set_active(friction.constraint, false);
+  }
+}
+
+bool ContactRuntime::has_rows() const noexcept CD_NONBLOCKING
+{
+  return std::find(normal_.begin(), normal_.end(), Normal::kClosed) != normal_.end() ||
+         std::any_of(
+           friction_.begin(), friction_.end(),
+           [](const FrictionState & state) { return state.slip == Slip::kStick; });
 }
 
 /// Roles of all constraints: what is in force stays so, contacts that touch are unilateral.
@@ -390,6 +410,7 @@ Status ContactRuntime::decide(
   {
     return projected;
   }
+  worst = projected == Status::kOk ? worst : worse(worst, Status::kInconsistent);
   status = host.update(time, q, u);
   if (status != Status::kOk)
   {

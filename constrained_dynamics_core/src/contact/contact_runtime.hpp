@@ -57,6 +57,13 @@ public:
   /// Forgets everything: all contacts open, their rows switched off.
   void reset(Workspace & workspace) noexcept CD_NONBLOCKING;
 
+  /// Whether the modes have rows in force.
+  bool has_rows() const noexcept CD_NONBLOCKING;
+  /// Puts the rows of the modes into force, and the others out of it.
+  void switch_rows(Workspace & workspace) const noexcept CD_NONBLOCKING;
+  /// Puts all of them out of force, until `switch_rows`.
+  void withdraw_rows(Workspace & workspace) const noexcept CD_NONBLOCKING;
+
   /// In place of Dynamics::solve_rows: with the forces that belong to the modes.
   /// Statuses: as there, and kNoUniqueSolution (Painlevé).
   Status solve(const ConstVectorRef & inputs, Workspace & workspace) noexcept CD_NONBLOCKING;
@@ -138,7 +145,6 @@ private:
   void add_given(int friction, double bound, Workspace & workspace) const noexcept;
   Status solve_sliding(const ConstVectorRef & inputs, Workspace & workspace) noexcept;
 
-  void switch_rows(Workspace & workspace) const noexcept;
   void begin_impact(const Workspace & workspace) noexcept;
   Status strike(
     double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,

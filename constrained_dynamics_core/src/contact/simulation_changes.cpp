@@ -99,9 +99,10 @@ Status Simulation::after_step() noexcept CD_NONBLOCKING
     x_.head(state_.q.size()) = state_.q;
     x_.tail(state_.u.size()) = state_.u;
     const Status settled = settle(state_.time, x_);
-    if (settled == Status::kOk)
+    if (has_output(settled))
     {
       store(state_.time, x_);
+      status = worse(status, settled);
     }
   }
   return status;
