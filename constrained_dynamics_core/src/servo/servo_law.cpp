@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 #include <sstream>
@@ -60,6 +61,9 @@ void check_gain(const std::string & task, const char * name, const Gain & gain, 
     throw std::invalid_argument(message.str());
   }
 }
+
+// Rows of S below this fraction of what A_s and Y could make are rounding.
+constexpr double kRowRounding = 1e-9;
 
 /// bias += Θ values.
 void add_gain(const Gain & gain, const ConstVectorRef & values, VectorRef bias) noexcept
@@ -122,6 +126,7 @@ struct ServoWorkspace::Scratch
   bool cones_met = true;
   int rank = 0;
   double condition = 1.0;
+  double smallest_size = 1.0;
   bool damped = false;
 };
 
@@ -443,6 +448,8 @@ void ServoLaw::begin_levels(ServoWorkspace & workspace) const noexcept CD_NONBLO
   work.rank = 0;
   work.condition = 1.0;
   work.damped = false;
+  // Of workspaces that were not prepared: rows without effect must not pass for small ones.
+  work.smallest_size = std::max(kRowRounding * work.S.norm(), std::numeric_limits<double>::min());
 }
 
 void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
@@ -468,7 +475,7 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
     {
       const double usual = workspace.row_size_(offset + k);
       const double now = work.S.row(offset + k).norm();
-      work.ordered_size(begin + m + k) = usual > 0.0 ? usual : (now > 0.0 ? now : 1.0);
+      work.ordered_size(begin + m + k) = usual > 0.0 ? usual : std::max(now, work.smallest_size);
     }
     forces = forces || dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()) != nullptr;
     m += count;
@@ -495,6 +502,38 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
   work.rank += found.rank;
   work.condition = std::max(work.condition, found.condition);
   work.damped = work.damped || found.damped;
+}
+
+void ServoLaw::weigh_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  const Eigen::Index begin = level > 0 ? work.level_ends[static_cast<std::size_t>(level) - 1] : 0;
+  Eigen::Index m = 0;
+  for (const int task : levels_[static_cast<std::size_t>(level)])
+  {
+    const std::size_t i = static_cast<std::size_t>(task);
+    if (!workspace.enabled_[i])
+    {
+      continue;
+    }
+    if (dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()) != nullptr)
+    {
+      return;  // errors of forces are no change of the motion
+    }
+    const Eigen::Index count = tasks_[i].constraint->row_count();
+    work.level_A.middleCols(m, count) =
+      workspace.rows_.jacobian.middleRows(offsets_[i], count).transpose();
+    m += count;
+  }
+  if (m == 0)
+  {
+    return;
+  }
+  auto response = work.response.leftCols(m);
+  workspace.reduction_.respond(work.level_A.leftCols(m), response);
+  work.gram.topLeftCorner(m, m).noalias() = work.level_A.leftCols(m).transpose() * response;
+  work.solver.weigh(
+    work.gram, work.ordered_S.middleRows(begin, m), work.ordered_z.segment(begin, m));
 }
 
 void ServoLaw::add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
@@ -535,6 +574,10 @@ void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
     work.ordered_z.noalias() = work.ordered_S * work.solver.solution();
   }
   const bool ideal = options_.metric == ServoMetric::kIdeal;
+  for (std::size_t level = 0; ideal && level < levels_.size(); ++level)
+  {
+    weigh_level(static_cast<int>(level), workspace);
+  }
   const Status status = work.limits->solve(
     {work.ordered_S, work.ordered_z, work.level_ends, static_cast<int>(levels_.size()),
      workspace.y_, ideal ? &reduction.effort_metric() : nullptr},
@@ -752,6 +795,10 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
     return work.solver.open_rows(work.S).rowwise().norm();
   };
   const Eigen::VectorXd here = sizes();
+  // What rows could be if the passive constraints left them alone; of forces what any of them is.
+  Eigen::VectorXd possible = workspace.rows_.jacobian.rowwise().norm() *
+                             work.solver.open_rows(workspace.reduction_.input_response()).norm();
+  possible = possible.cwiseMax(here.maxCoeff());
   std::vector<State> samples{state};
   std::mt19937 generator(kSeed);
   std::normal_distribution<double> normal;
@@ -784,7 +831,8 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
   }
   for (Eigen::Index row = 0; row < row_count_; ++row)
   {
-    workspace.row_size_(row) = here(row) >= kVanishing * moving(row) ? here(row) : moving(row);
+    const double usual = here(row) >= kVanishing * moving(row) ? here(row) : moving(row);
+    workspace.row_size_(row) = std::max(usual, kRowRounding * possible(row));
   }
   // Ranks, level by level, as they are as a rule: the largest seen.
   std::vector<int> largest(levels_.size(), 0);
