@@ -250,6 +250,50 @@ TEST(Cli, when_run_completes_expect_table_and_files)
   EXPECT_EQ(YAML::Load(piped.out)["scenario"].as<std::string>(), "pendulum");
 }
 
+TEST(Cli, when_a_servo_law_drives_expect_errors_statuses_and_tasks_in_table_json_and_csv)
+{
+  // One push for two wishes of one priority: none is met; of two priorities the first is.
+  const std::string scenario = file("servo.yaml", R"yaml(
+system: {coordinates: [x, y], kinetic: dx^2 + dy^2 + dx*dy, inputs: {push: {x: 1}}}
+servo:
+  - {name: way, type: formula, level: position, rows: {x: x}, reference: {kind: constant, value: 0.2}}
+  - {name: side, type: formula, level: velocity, rows: {dy: dy}, priority: 1}
+servo_law: {limits: {effort: 3}}
+initial: {q: {x: 0.1}}
+run: {until: 0.5, step: 0.01}
+)yaml");
+  const std::string csv = file("servo.csv");
+  const Output output = cdyn({"run", scenario, "--csv", csv, "--json", "-"});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node servo = YAML::Load(output.out)["servo"];
+  for (const char * key :
+       {"metric", "status", "solution", "rank", "null_dimension", "condition", "ideal",
+        "evaluations", "singular_evaluations", "inconsistent_evaluations", "limited_evaluations",
+        "tasks"})
+  {
+    EXPECT_TRUE(servo[key]) << key;
+  }
+  EXPECT_EQ(servo["metric"].as<std::string>(), "moore_penrose");
+  EXPECT_EQ(servo["status"].as<std::string>(), "ok");
+  EXPECT_GT(servo["limited_evaluations"].as<long>(), 0);
+  EXPECT_TRUE(servo["tasks"]["side"]["gave_way"].as<bool>());
+  const YAML::Node error = servo["tasks"]["way"]["error"]["x"];
+  EXPECT_DOUBLE_EQ(error["start"].as<double>(), -0.1);
+  EXPECT_LT(std::abs(error["end"].as<double>()), 0.01);
+  const std::vector<std::string> lines = lines_of(read_file(csv));
+  EXPECT_THAT(
+    lines[0], HasSubstr("servo.error.way/x,servo.error.side/dy,servo.residual.way/x,"
+                        "servo.residual.side/dy,servo.solution,servo.status"));
+  EXPECT_THAT(lines[1], HasSubstr("limited"));
+  EXPECT_THAT(lines.back(), HasSubstr(",one,ok"));
+  const Output table = cdyn({"run", scenario, "--set", "servo.side.priority=0"});
+  EXPECT_THAT(table.out, HasSubstr("gave way          way, side"));
+  EXPECT_THAT(table.out, HasSubstr("solutions: none"));
+  const Output bad = cdyn({"run", scenario, "--set", "servo_law.limits={effort: -1}"});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("push"));
+}
+
 TEST(Cli, when_contacts_strike_expect_events_in_table_json_and_csv)
 {
   const std::string csv = file("events.csv");

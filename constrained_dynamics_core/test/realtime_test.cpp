@@ -15,6 +15,7 @@
 
 #include "allocation_counter.hpp"
 #include "constrained_dynamics/scenario.hpp"
+#include "constrained_dynamics/servo_law.hpp"
 
 namespace constrained_dynamics
 {
@@ -269,6 +270,62 @@ INSTANTIATE_TEST_SUITE_P(
     "bouncing_ball", "box", "laws", "painleve_rod", "rimless_wheel", "rocking_block",
     "sliding_ball", "solo12_drop", "thesis_5_1", "thesis_5_3"),
   [](const auto & scene) { return scene.param; });
+
+TEST_P(RealTimeRule, when_a_servo_law_cycles_through_good_and_bad_states_expect_the_same)
+{
+  if (needs_robot_data(GetParam()))
+  {
+    GTEST_SKIP() << "example-robot-data is not installed";
+  }
+  const Scenario scenario = Scenario::load(CD_CONFIG "/scenarios/" + GetParam() + ".yaml");
+  const std::shared_ptr<const ServoLaw> law = scenario.servo_law();
+  if (!law)
+  {
+    GTEST_SKIP() << "no servo-constraints";
+  }
+  ServoWorkspace servo(*law);
+  const State & good = scenario.initial();
+  law->prepare(good, servo);
+  std::mt19937 random(8);
+  std::normal_distribution<double> normal;
+  const double bad[] = {
+    std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e308,
+    -1e308, std::numeric_limits<double>::denorm_min()};
+  std::set<Status> seen;
+  for (int cycle = 0; cycle < cycle_count(); ++cycle)
+  {
+    Eigen::VectorXd q = good.q;
+    Eigen::VectorXd u = good.u;
+    if (cycle % 3 == 1)
+    {
+      q += 0.1 * Eigen::VectorXd::NullaryExpr(q.size(), [&] { return normal(random); });
+      u += 0.1 * Eigen::VectorXd::NullaryExpr(u.size(), [&] { return normal(random); });
+    }
+    const double value = bad[(cycle / 3) % 5];
+    if (cycle % 3 == 2)
+    {
+      const Eigen::Index k = (cycle / 15) % (q.size() + u.size());
+      (k < q.size() ? q(k) : u(k - q.size())) = value;
+    }
+    const Eigen::VectorXd before = servo.result().inputs;
+    Status status = Status::kOk;
+    expect_quiet([&] { status = law->evaluate(good.time, q, u, servo); });
+    if (HasFatalFailure())
+    {
+      FAIL() << "cycle " << cycle << ", status " << to_string(status);
+    }
+    seen.insert(status);
+    ASSERT_TRUE(cycle % 3 != 2 || std::isfinite(value) || !has_output(status));
+    const ServoResult & result = servo.result();
+    ASSERT_TRUE(
+      result.inputs.allFinite() && result.residual.allFinite() && result.error.allFinite() &&
+      std::isfinite(result.condition))
+      << "cycle " << cycle << ", status " << to_string(status);
+    ASSERT_TRUE(has_output(status) || result.inputs == before) << "cycle " << cycle;
+  }
+  EXPECT_TRUE(seen.count(Status::kNonFiniteInput) == 1);
+  EXPECT_TRUE(seen.count(Status::kOk) + seen.count(Status::kLimited) >= 1);
+}
 
 INSTANTIATE_TEST_SUITE_P(
   Examples, RealTimeRule, testing::ValuesIn(example_names()),

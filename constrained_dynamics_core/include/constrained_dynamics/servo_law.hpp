@@ -255,6 +255,8 @@ private:
     ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   void begin_levels(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   void solve_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
+  /// Rows of a level in the norm that errors count in with ServoMetric::kIdeal.
+  void weigh_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   void add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   void limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   bool is_ideal(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;

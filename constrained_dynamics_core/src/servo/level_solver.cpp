@@ -139,7 +139,8 @@ void LevelSolver::weigh(const Rows & rows) noexcept
   load(rows, false);
   if (rows.error_metric)
   {
-    whiten(*rows.error_metric, rows.right.size());
+    const Eigen::Index m = rows.right.size();
+    weigh(*rows.error_metric, rows_.topLeftCorner(m, open_), right_.head(m));
   }
 }
 
@@ -155,21 +156,21 @@ double LevelSolver::size_along(const Rows & rows, const ConstVectorRef & directi
   return along.norm();
 }
 
-void LevelSolver::whiten(const Eigen::MatrixXd & metric, Eigen::Index m) noexcept
+void LevelSolver::weigh(const Eigen::MatrixXd & metric, MatrixRef rows, VectorRef right) noexcept
+  CD_NONBLOCKING
 {
   // With M = V Λ Vᵀ errors count in the norm of M⁺: rows Λ^(−1/2) Vᵀ W, none where Λ is 0.
+  const Eigen::Index m = rows.rows();
   row_metric_.setZero();
   row_metric_.topLeftCorner(m, m) = metric.topLeftCorner(m, m);
   row_eigen_.compute(row_metric_);
   const Eigen::VectorXd & values = row_eigen_.eigenvalues();
   const double largest = values.cwiseAbs().maxCoeff();
-  auto W = rows_.topLeftCorner(m, open_);
-  auto left = right_.head(m);
-  auto from = row_work_.topLeftCorner(m, open_);
-  from = W;
-  work_.head(m) = left;
-  W.setZero();
-  left.setZero();
+  auto from = row_work_.topLeftCorner(m, rows.cols());
+  from = rows;
+  work_.head(m) = right;
+  rows.setZero();
+  right.setZero();
   Eigen::Index k = 0;
   for (Eigen::Index i = 0; i < values.size() && k < m; ++i)
   {
@@ -177,8 +178,8 @@ void LevelSolver::whiten(const Eigen::MatrixXd & metric, Eigen::Index m) noexcep
     {
       const auto direction = row_eigen_.eigenvectors().col(i).head(m);
       const double scale = 1.0 / std::sqrt(values(i));
-      W.row(k).noalias() = scale * direction.transpose() * from;
-      left(k) = scale * direction.dot(work_.head(m));
+      rows.row(k).noalias() = scale * direction.transpose() * from;
+      right(k) = scale * direction.dot(work_.head(m));
       ++k;
     }
   }

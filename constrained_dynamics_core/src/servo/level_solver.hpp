@@ -49,6 +49,10 @@ public:
   Level solve(const Rows & rows, double tolerance) noexcept CD_NONBLOCKING;
 
   const Eigen::VectorXd & solution() const { return solution_; }  ///< τ
+  /// Rows S (m × l) and their right sides in the units that errors count in with the metric M of
+  /// Rows::error_metric: as many rows, some of them 0 where M is singular.
+  void weigh(const Eigen::MatrixXd & metric, MatrixRef rows, VectorRef right) noexcept
+    CD_NONBLOCKING;
   /// Rows S (m × l) within what is open: S Z. For preparation.
   Eigen::MatrixXd open_rows(const Eigen::MatrixXd & rows)
   {
@@ -71,7 +75,6 @@ private:
   void weigh(const Rows & rows) noexcept;
   /// How large the rows are along a direction of what is open, in units of their usual sizes.
   double size_along(const Rows & rows, const ConstVectorRef & direction) noexcept;
-  void whiten(const Eigen::MatrixXd & metric, Eigen::Index m) noexcept;
   /// τ ← τ + Z x.
   void advance(const ConstVectorRef & x) noexcept;
   /// Z ← Z U, U the complement of the first used_ columns of the factored range: done only when it

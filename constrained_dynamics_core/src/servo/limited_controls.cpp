@@ -297,7 +297,7 @@ Status LimitedControls::solve(
     }
     hessian_.diagonal().segment(inputs_, open_).setConstant(kSplitWeight * H.diagonal().maxCoeff());
     gradient_.setZero();
-    gradient_.head(inputs_).noalias() = -(H * wish.null_vector);
+    gradient_.head(inputs_).noalias() -= H * wish.null_vector;
     status = minimise(begin);
   }
   if (found)

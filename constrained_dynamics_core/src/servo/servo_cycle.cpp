@@ -169,6 +169,8 @@ void ServoLaw::begin_levels(ServoWorkspace & workspace) const noexcept CD_NONBLO
   work.rank = 0;
   work.condition = 1.0;
   work.damped = false;
+  // Of workspaces that were not prepared: rows without effect must not pass for small ones.
+  work.smallest_size = std::max(kRowRounding * work.S.norm(), std::numeric_limits<double>::min());
 }
 
 void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
@@ -194,7 +196,7 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
     {
       const double usual = workspace.row_size_(offset + k);
       const double now = work.S.row(offset + k).norm();
-      work.ordered_size(begin + m + k) = usual > 0.0 ? usual : (now > 0.0 ? now : 1.0);
+      work.ordered_size(begin + m + k) = usual > 0.0 ? usual : std::max(now, work.smallest_size);
     }
     forces = forces || dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()) != nullptr;
     m += count;
@@ -221,6 +223,38 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
   work.rank += found.rank;
   work.condition = std::max(work.condition, found.condition);
   work.damped = work.damped || found.damped;
+}
+
+void ServoLaw::weigh_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  const Eigen::Index begin = level > 0 ? work.level_ends[static_cast<std::size_t>(level) - 1] : 0;
+  Eigen::Index m = 0;
+  for (const int task : levels_[static_cast<std::size_t>(level)])
+  {
+    const std::size_t i = static_cast<std::size_t>(task);
+    if (!workspace.enabled_[i])
+    {
+      continue;
+    }
+    if (dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()) != nullptr)
+    {
+      return;  // errors of forces are no change of the motion
+    }
+    const Eigen::Index count = tasks_[i].constraint->row_count();
+    work.level_A.middleCols(m, count) =
+      workspace.rows_.jacobian.middleRows(offsets_[i], count).transpose();
+    m += count;
+  }
+  if (m == 0)
+  {
+    return;
+  }
+  auto response = work.response.leftCols(m);
+  workspace.reduction_.respond(work.level_A.leftCols(m), response);
+  work.gram.topLeftCorner(m, m).noalias() = work.level_A.leftCols(m).transpose() * response;
+  work.solver.weigh(
+    work.gram, work.ordered_S.middleRows(begin, m), work.ordered_z.segment(begin, m));
 }
 
 void ServoLaw::add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
@@ -268,6 +302,10 @@ void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
     work.ordered_z.noalias() = work.ordered_S * work.solver.solution();
   }
   const bool ideal = options_.metric == ServoMetric::kIdeal;
+  for (std::size_t level = 0; ideal && level < levels_.size(); ++level)
+  {
+    weigh_level(static_cast<int>(level), workspace);
+  }
   const Status status = work.limits->solve(
     {work.ordered_S, work.ordered_z, work.level_ends, static_cast<int>(levels_.size()),
      workspace.y_, ideal ? &reduction.effort_metric() : nullptr},

@@ -57,6 +57,10 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
     return work.solver.open_rows(work.S).rowwise().norm();
   };
   const Eigen::VectorXd here = sizes();
+  // What rows could be if the passive constraints left them alone; of forces what any of them is.
+  Eigen::VectorXd possible = workspace.rows_.jacobian.rowwise().norm() *
+                             work.solver.open_rows(workspace.reduction_.input_response()).norm();
+  possible = possible.cwiseMax(here.maxCoeff());
   std::vector<State> samples{state};
   std::mt19937 generator(kSeed);
   std::normal_distribution<double> normal;
@@ -89,7 +93,8 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
   }
   for (Eigen::Index row = 0; row < row_count_; ++row)
   {
-    workspace.row_size_(row) = here(row) >= kVanishing * moving(row) ? here(row) : moving(row);
+    const double usual = here(row) >= kVanishing * moving(row) ? here(row) : moving(row);
+    workspace.row_size_(row) = std::max(usual, kRowRounding * possible(row));
   }
   // Ranks, level by level, as they are as a rule: the largest seen.
   std::vector<int> largest(levels_.size(), 0);

@@ -13,6 +13,9 @@
 namespace constrained_dynamics
 {
 
+/// Rows of S below this fraction of what A_s and Y could make are rounding.
+inline constexpr double kRowRounding = 1e-9;
+
 /// What a cycle of a servo law needs besides what it hands out.
 struct ServoWorkspace::Scratch
 {
@@ -58,6 +61,7 @@ struct ServoWorkspace::Scratch
   bool cones_met = true;
   int rank = 0;
   double condition = 1.0;
+  double smallest_size = 1.0;
   bool damped = false;
 };
 
