@@ -650,8 +650,7 @@ Status Dynamics::project(
   double fraction = 1.0;  // of Newton's correction
   const auto is_met = [&]() noexcept
   {
-    return best_residual <=
-           kProjectionTolerance + kProjectionRounding * best.cwiseAbs().maxCoeff();
+    return best_residual <= kProjectionTolerance + kProjectionRounding * best.cwiseAbs().maxCoeff();
   };
   for (int i = 0; i <= kProjectionIterations; ++i)
   {

@@ -123,5 +123,79 @@ TEST(ThrownBoxes, when_steps_are_fixed_expect_rest_and_hardly_any_gain_of_energy
   throw_boxes("rk4", is_campaign() ? 2000 : 20, 6, 2.0 * 9.81 * 1e-2);
 }
 
+/// Impulses that turn a wheel of next to no inertia by radians in a step: feet are seen centimetres
+/// too late, and have to be brought back to the ground all the same.
+TEST(RimlessWheel, when_struck_hard_in_fixed_steps_expect_every_step_made_and_feet_on_the_ground)
+{
+  const int seeds = is_campaign() ? 200 : 8;
+  std::printf("seeds 11 to %d\n", 10 + seeds);
+  const Scenario scenario = Scenario::load(
+    CD_CONFIG "/scenarios/rimless_wheel.yaml", {"run.integrator=rk4", "run.step=0.001"});
+  const ConstraintSet & set = scenario.dynamics()->constraints();
+  Eigen::VectorXd impulse = Eigen::VectorXd::Zero(scenario.system().speed_count());
+  int paradoxes = 0;
+  for (int seed = 11; seed < 11 + seeds; ++seed)
+  {
+    const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+    std::mt19937 random(static_cast<unsigned>(seed));
+    std::normal_distribution<double> normal;
+    Status status = Status::kOk;
+    for (int i = 0; i < 2500 && status != Status::kNoUniqueSolution; ++i)
+    {
+      for (Eigen::Index k = 0; k < impulse.size(); ++k)
+      {
+        impulse(k) = 1e-2 * normal(random);
+      }
+      status = simulation->step();
+      const Status projected = status;
+      status = i % 100 == 99 ? worse(status, simulation->apply_impulse(impulse)) : status;
+      ASSERT_TRUE(has_output(status) || status == Status::kNoUniqueSolution)
+        << "seed " << seed << ", cycle " << i << ": " << to_string(status);
+      for (const Contact & contact : scenario.contacts()->contacts())
+      {
+        if (projected == Status::kOk && simulation->workspace().is_active(contact.constraint))
+        {
+          ASSERT_EQ(simulation->evaluate(), status) << "seed " << seed << ", cycle " << i;
+          ASSERT_LE(
+            std::abs(simulation->workspace().rows().position(set.row_offset(contact.constraint))),
+            1e-9)
+            << "seed " << seed << ", cycle " << i << ", " << set[contact.constraint].name();
+        }
+      }
+    }
+    paradoxes += status == Status::kNoUniqueSolution ? 1 : 0;  // feet slide with a friction of 5
+  }
+  std::printf("%d without a unique motion\n", paradoxes);
+  EXPECT_LE(paradoxes, seeds / 10);
+}
+
+TEST(Jaws, when_they_close_to_less_than_nothing_expect_steps_that_say_so_and_the_other_row_met)
+{
+  const Scenario scenario = Scenario::from_text(R"(
+system: {coordinates: [x, y], kinetic: (dx^2 + dy^2)/2, potential: 9.81*y}
+constraints:
+  - {name: wire, type: formula, level: position, rows: [y - x^2]}
+  - {name: left, type: formula, level: position, rows: ["x - 0.1*t"], unilateral: {side: above}}
+  - {name: right, type: formula, level: position, rows: ["x + 0.1*t - 0.05"], unilateral: {}}
+initial: {q: {x: 0.02, y: 0.0004}}
+run: {integrator: rk4, step: 0.001}
+)");
+  const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+  for (int i = 1; i <= 500; ++i)
+  {
+    const Status status = simulation->step();
+    ASSERT_TRUE(has_output(status)) << "step " << i << ": " << to_string(status);
+    // They meet at 0.25 s.
+    if (i != 250)
+    {
+      EXPECT_EQ(status == Status::kInconsistent, i > 250) << "step " << i;
+    }
+    const Eigen::VectorXd & q = simulation->state().q;
+    ASSERT_NEAR(q(1), q(0) * q(0), 1e-12) << "step " << i;
+    ASSERT_LE(std::abs(q(0) - 0.025), 0.026) << "step " << i;
+    ASSERT_LE(simulation->state().u.norm(), 0.2) << "step " << i;
+  }
+}
+
 }  // namespace
 }  // namespace constrained_dynamics::test

@@ -277,6 +277,36 @@ TEST(Dynamics, when_projected_expect_rows_met_by_the_smallest_correction)
   EXPECT_LE((u - expected).norm(), 1e-13);
 }
 
+TEST(Dynamics, when_the_first_correction_overshoots_expect_the_rows_met_close_by)
+{
+  // A spoke that stands on the ground almost upright, and hardly any inertia: all of the correction
+  // goes into the angle, and that of the linearised row is too long by far.
+  AnalyticDescription spoke;
+  spoke.coordinates = {"y", "a"};
+  spoke.kinetic = "dy^2/2 + 0.5e-6*da^2";
+  auto system = make_analytic_system(spoke);
+  Fixture f(system, {rows("height", *system, RowLevel::kPosition, {"y - cos(a)"})});
+  for (const double height : {0.9995, 0.98774, 0.947})
+  {
+    for (const double angle : {0.0018, -0.0065, 0.0146, -0.039, 0.0726})
+    {
+      if (!(std::cos(angle) > height))
+      {
+        continue;
+      }
+      Eigen::VectorXd q = Eigen::Vector2d(height, angle);
+      ASSERT_EQ(f.dynamics.project_position(0.0, q, f.workspace), Status::kOk)
+        << "y = " << height << ", a = " << angle;
+      EXPECT_LE(std::abs(q(0) - std::cos(q(1))), 1e-12);
+      EXPECT_LE(std::abs(q(1)), 1.0) << "y = " << height << ", a = " << angle;
+      // Far less in the norm of Q than to lift it as it is.
+      const double lift = std::cos(angle) - height;
+      const double moved = std::pow(q(0) - height, 2) + 1e-6 * std::pow(q(1) - angle, 2);
+      EXPECT_LE(moved, 0.01 * lift * lift) << "y = " << height << ", a = " << angle;
+    }
+  }
+}
+
 TEST(Dynamics, when_rows_cannot_be_met_expect_not_converged_and_untouched_state)
 {
   auto system = parallelogram();

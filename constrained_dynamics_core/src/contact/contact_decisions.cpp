@@ -296,6 +296,24 @@ void ContactRuntime::choose_slips(double time, const Workspace & workspace) noex
   }
 }
 
+/// What slipped before the contacts that close now were met, and does not any more, sticks: feet
+/// that a step has put below the ground do not stand still together.
+void ContactRuntime::stop_slips(Workspace & workspace) noexcept
+{
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    const int k = static_cast<int>(i);
+    FrictionState & state = friction_[i];
+    if (
+      state.slip == Slip::kSlide && state.armed && is_dry(k) &&
+      slip_speed(k, workspace) <= set_->frictions()[i].creep_speed)
+    {
+      state.slip = Slip::kStick;
+    }
+  }
+  switch_rows(workspace);
+}
+
 /// Whether the modes agree with their forces.
 bool ContactRuntime::holds(const Workspace & workspace) const noexcept
 {
@@ -416,6 +434,7 @@ Status ContactRuntime::decide(
   {
     return status;
   }
+  stop_slips(workspace);
   status = solve(host.input_values(), workspace);
   if (!has_output(status) && status != Status::kNoUniqueSolution)
   {

@@ -151,6 +151,7 @@ private:
     ContactHost & host) noexcept;
   void choose_normals(const Workspace & workspace) noexcept;
   void choose_slips(double time, const Workspace & workspace) noexcept;
+  void stop_slips(Workspace & workspace) noexcept;
   bool holds(const Workspace & workspace) const noexcept;
   Status choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept;
   bool is_at_rim(const ConeContact & contact) const noexcept;
