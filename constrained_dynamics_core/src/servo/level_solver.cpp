@@ -229,9 +229,8 @@ bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level)
   const double largest = rows_.topLeftCorner(m, open_).norm();
   auto weakest = work_.head(open_);
   const double smallest = smallest_singular_value(tall_, weakest);
-  if (
-    !(smallest > kRounding * largest) ||
-    !(size_along(rows, weakest.normalized()) > kMargin * tolerance))
+  weakest.normalize();
+  if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
   {
     return false;
   }
@@ -272,7 +271,8 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
   const double smallest = smallest_singular_value(tall_, work_.head(r));
   auto weakest = step_.head(open_);
   weakest.setZero();
-  weakest.head(r) = work_.head(r).normalized();
+  weakest.head(r) = work_.head(r);
+  weakest.normalize();
   range_.apply(weakest);
   if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
   {
