@@ -85,17 +85,16 @@ std::string ServoReport::describe(std::size_t width) const
   for (std::size_t row = 0; row < errors_.size(); ++row)
   {
     const Range & range = errors_[row];
-    text << "  " << pad(law.row_name(static_cast<int>(row)), width)
-         << pad(format(range.min, 6), 15) << pad(format(range.max, 6), 15)
-         << format(range.rms(), 6) << "\n";
+    text << "  " << pad(law.row_name(static_cast<int>(row)), width) << pad(format(range.min, 6), 15)
+         << pad(format(range.max, 6), 15) << format(range.rms(), 6) << "\n";
   }
   const cd::ServoInputLaw::Counts & counts = law_->counts();
   const cd::ServoResult & result = law_->servo().result();
-  text << "servo law         " << cd::to_string(law.options().metric) << ", solutions: "
-       << cd::to_string(result.solution) << ", rank " << result.rank << " of " << law.row_count()
-       << " rows, " << result.null_dimension << " open; of " << counts.evaluations
-       << " evaluations " << counts.singular << " singular, " << counts.inconsistent
-       << " inconsistent, " << counts.limited << " limited\n";
+  text << "servo law         " << cd::to_string(law.options().metric)
+       << ", solutions: " << cd::to_string(result.solution) << ", rank " << result.rank << " of "
+       << law.row_count() << " rows, " << result.null_dimension << " open; of "
+       << counts.evaluations << " evaluations " << counts.singular << " singular, "
+       << counts.inconsistent << " inconsistent, " << counts.limited << " limited\n";
   std::string missed;
   for (std::size_t task = 0; task < gave_way_.size(); ++task)
   {

@@ -477,9 +477,9 @@ void set_origin(ScenarioNode & node, const std::shared_ptr<const std::string> & 
 const std::vector<std::string> & scenario_keys()
 {
   static const std::vector<std::string> keys = {
-    "name",        "description", "parameters",  "definitions",   "system",
-    "constraints", "inputs",      "formulation", "stabilisation", "initial",
-    "run",         "options",     "observe",     "servo",         "servo_law",    "events"};
+    "name",    "description", "parameters",    "definitions", "system", "constraints",
+    "inputs",  "formulation", "stabilisation", "initial",     "run",    "options",
+    "observe", "servo",       "servo_law",     "events"};
   return keys;
 }
 

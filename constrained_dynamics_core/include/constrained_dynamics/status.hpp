@@ -57,8 +57,8 @@ CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Status status) noexcept CD_NO
 /// Whether a function that returned `status` wrote its outputs. Real-time safe: yes.
 constexpr bool has_output(Status status) noexcept
 {
-  return status == Status::kOk || status == Status::kSingular ||
-         status == Status::kInconsistent || status == Status::kLimited;
+  return status == Status::kOk || status == Status::kSingular || status == Status::kInconsistent ||
+         status == Status::kLimited;
 }
 
 /// The worse of two statuses, where having no output is worse than having one.

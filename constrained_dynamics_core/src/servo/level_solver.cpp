@@ -46,7 +46,7 @@ LevelSolver::LevelSolver(int unknown_count, int max_row_count)
   free_basis_(Eigen::MatrixXd::Zero(unknown_count, unknown_count)),
   root_(Eigen::MatrixXd::Zero(unknown_count, unknown_count)),
   diagonal_(Eigen::VectorXd::Zero(unknown_count)),
-  metric_eigen_(unknown_count),
+  metric_eigen_(unknown_count, unknown_count, Eigen::ComputeFullU),
   rows_(Eigen::MatrixXd::Zero(max_row_count, unknown_count)),
   right_(Eigen::VectorXd::Zero(max_row_count)),
   step_(Eigen::VectorXd::Zero(std::max(unknown_count, max_row_count))),
@@ -60,7 +60,7 @@ LevelSolver::LevelSolver(int unknown_count, int max_row_count)
   row_metric_(Eigen::MatrixXd::Zero(max_row_count, max_row_count)),
   row_work_(Eigen::MatrixXd::Zero(max_row_count, std::max(unknown_count, 1))),
   along_(Eigen::VectorXd::Zero(max_row_count)),
-  row_eigen_(max_row_count)
+  row_eigen_(max_row_count, max_row_count, Eigen::ComputeFullU)
 {
 }
 
@@ -93,18 +93,18 @@ void LevelSolver::begin(const Eigen::MatrixXd * metric) noexcept CD_NONBLOCKING
     return;
   }
   metric_eigen_.compute(*metric);
-  const Eigen::VectorXd & values = metric_eigen_.eigenvalues();
-  const double largest = values.cwiseAbs().maxCoeff();
+  const auto & values = metric_eigen_.singularValues();
+  const double largest = values(0);
   open_ = 0;
   for (Eigen::Index i = 0; i < unknowns_; ++i)
   {
     if (values(i) > kRounding * largest && largest > 0.0)
     {
-      basis_.col(open_++) = metric_eigen_.eigenvectors().col(i) / std::sqrt(values(i));
+      basis_.col(open_++) = metric_eigen_.matrixU().col(i) / std::sqrt(values(i));
     }
     else
     {
-      free_basis_.col(free_++) = metric_eigen_.eigenvectors().col(i);
+      free_basis_.col(free_++) = metric_eigen_.matrixU().col(i);
     }
   }
 }
@@ -164,8 +164,8 @@ void LevelSolver::weigh(const Eigen::MatrixXd & metric, MatrixRef rows, VectorRe
   row_metric_.setZero();
   row_metric_.topLeftCorner(m, m) = metric.topLeftCorner(m, m);
   row_eigen_.compute(row_metric_);
-  const Eigen::VectorXd & values = row_eigen_.eigenvalues();
-  const double largest = values.cwiseAbs().maxCoeff();
+  const auto & values = row_eigen_.singularValues();
+  const double largest = values(0);
   auto from = row_work_.topLeftCorner(m, rows.cols());
   from = rows;
   work_.head(m) = right;
@@ -176,7 +176,7 @@ void LevelSolver::weigh(const Eigen::MatrixXd & metric, MatrixRef rows, VectorRe
   {
     if (values(i) > kRounding * largest && largest > 0.0)
     {
-      const auto direction = row_eigen_.eigenvectors().col(i).head(m);
+      const auto direction = row_eigen_.matrixU().col(i).head(m);
       const double scale = 1.0 / std::sqrt(values(i));
       rows.row(k).noalias() = scale * direction.transpose() * from;
       right(k) = scale * direction.dot(work_.head(m));
@@ -258,7 +258,7 @@ bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level)
   const double largest = rows_.topLeftCorner(m, open_).norm();
   auto weakest = work_.head(open_);
   const double smallest = smallest_singular_value(tall_, weakest);
-  weakest /= weakest.norm();
+  weakest.normalize();
   if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
   {
     return false;
@@ -300,7 +300,8 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
   const double smallest = smallest_singular_value(tall_, work_.head(r));
   auto weakest = step_.head(open_);
   weakest.setZero();
-  weakest.head(r) = work_.head(r) / work_.head(r).norm();
+  weakest.head(r) = work_.head(r);
+  weakest.normalize();
   range_.apply(weakest);
   if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
   {

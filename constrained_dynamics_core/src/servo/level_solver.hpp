@@ -1,7 +1,6 @@
 #pragma once
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 #include <Eigen/SVD>
 
 #include "constrained_dynamics/status.hpp"
@@ -92,7 +91,9 @@ private:
   const Eigen::MatrixXd * metric_ = nullptr;
   Eigen::MatrixXd root_;
   Eigen::VectorXd diagonal_;
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> metric_eigen_;
+  // Of semidefinite matrices, whose singular values are their eigenvalues: Eigen's solver for these
+  // allocates.
+  Eigen::JacobiSVD<Eigen::MatrixXd> metric_eigen_;
 
   Eigen::MatrixXd rows_;   // W (m × open)
   Eigen::VectorXd right_;  // what is left of z
@@ -107,7 +108,7 @@ private:
   Eigen::MatrixXd row_metric_;
   Eigen::MatrixXd row_work_;
   Eigen::VectorXd along_;
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> row_eigen_;
+  Eigen::JacobiSVD<Eigen::MatrixXd> row_eigen_;
 };
 
 }  // namespace constrained_dynamics
