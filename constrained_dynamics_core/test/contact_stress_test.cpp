@@ -169,6 +169,33 @@ TEST(RimlessWheel, when_struck_hard_in_fixed_steps_expect_every_step_made_and_fe
   EXPECT_LE(paradoxes, seeds / 10);
 }
 
+TEST(UnevenTable, when_three_feet_land_in_one_step_expect_steps_that_say_so_and_feet_close_by)
+{
+  // The foot in the middle is longer by 0.1 mm: two can stand, three cannot, and a step of 1 ms at
+  // 0.44 m/s puts all three below the ground.
+  const Scenario scenario = Scenario::from_text(R"(
+system: {coordinates: [y, a], kinetic: (dy^2 + da^2)/2, potential: 9.81*y}
+constraints:
+  - {name: left, type: formula, level: position, rows: ["y - a"], unilateral: {side: above}}
+  - {name: middle, type: formula, level: position, rows: ["y - 1.0e-4"], unilateral: {side: above}}
+  - {name: right, type: formula, level: position, rows: ["y + a"], unilateral: {side: above}}
+initial: {q: {y: 0.0101}}
+run: {integrator: rk4, step: 0.001}
+)");
+  const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+  bool contradicts = false;
+  for (int i = 1; i <= 500; ++i)
+  {
+    const Status status = simulation->step();
+    ASSERT_TRUE(has_output(status)) << "step " << i << ": " << to_string(status);
+    contradicts = contradicts || status == Status::kInconsistent;
+  }
+  EXPECT_TRUE(contradicts);
+  EXPECT_NEAR(simulation->state().time, 0.5, 1e-12);
+  EXPECT_LE(std::abs(simulation->state().q(0)), 6e-4);
+  EXPECT_LE(simulation->state().u.norm(), 1e-12);
+}
+
 TEST(Jaws, when_they_close_to_less_than_nothing_expect_steps_that_say_so_and_the_other_row_met)
 {
   const Scenario scenario = Scenario::from_text(R"(
