@@ -272,6 +272,14 @@ void ContactRuntime::choose_slips(double time, const Workspace & workspace) noex
     }
     if (state.slip == Slip::kSlide && !state.armed && !has_fired)
     {
+      // Slip that has only just begun has a direction by the accelerations of its moment, and what
+      // changes now changes those: all contacts together decide again, unless it gave way just now.
+      if (speed <= creep_speed(k) && !(time - gave_way_[i] < kChatterTime))
+      {
+        state.slip = Slip::kStick;
+        gives_way_[i] = 1;
+        any_gives_way_ = true;
+      }
       continue;
     }
     double along = 0.0;

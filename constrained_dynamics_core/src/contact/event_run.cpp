@@ -182,6 +182,9 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
 {
   // Events that follow each other without time passing: beyond this nothing will change any more.
   constexpr int kMostAtOnce = 200;
+  // So many events take at least this part of the run, or it would hardly ever end.
+  constexpr int kManyEvents = 100000;
+  constexpr double kLeastPart = 1e-4;
   // Relative to the time: below it a step is a few roundings of the clock.
   constexpr double kSmallestStep = 1e-14;
   const auto system = [&](const StateVector & at, StateVector & slope, double time)
@@ -224,6 +227,9 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
   EventSearch search(*this);
   double step = std::min(options_.step, options_.largest_step);
   int at_once = 0;
+  int events = 0;
+  const double least_advance = kLeastPart * (until - state_.time);
+  double advanced_from = state_.time;
   try
   {
     while (true)  // one phase
@@ -288,6 +294,15 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
         }
         accept(stop, x);
         at_once = stop > start + 1e-13 * std::max(1.0, std::abs(start)) ? 0 : at_once + 1;
+        if (++events == kManyEvents)
+        {
+          if (stop - advanced_from < least_advance)
+          {
+            return finish(Status::kNotConverged, false);
+          }
+          events = 0;
+          advanced_from = stop;
+        }
         if (at_once > kMostAtOnce)
         {
           return finish(Status::kNotConverged, false);
