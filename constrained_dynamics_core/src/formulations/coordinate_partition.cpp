@@ -158,6 +158,38 @@ public:
     return true;
   }
 
+  /// Brings back the digits that a partition with a large K costs: one step of iterative refinement
+  /// of the rows, δ_D = A_D⁻¹ (b − A u̇), and of the motion, BᵀQB δ = Bᵀ (h − Q u̇).
+  template <typename Particular>
+  void refine(const RowProblem & problem, const Particular & find_particular) noexcept
+  {
+    const Eigen::Index m = problem.rows.rows();
+    const Eigen::Index r = rank();
+    const Eigen::Index p = speed_count() - r;
+    const Eigen::VectorXi & order = factorisation.order();
+    auto missed = row_work.head(m);
+    auto correction = residual_particular.head(r);
+    missed = problem.bias;
+    missed.noalias() -= problem.rows * acceleration;
+    find_particular(missed, correction);
+    for (Eigen::Index i = 0; i < r; ++i)
+    {
+      acceleration(order(i)) += correction(i);
+    }
+    residual_force = problem.force;
+    residual_force.noalias() -= problem.mass_matrix * acceleration;
+    if (p > 0)
+    {
+      const auto B = transformation.leftCols(p);
+      auto x = independent.head(p);
+      x.noalias() = B.transpose() * residual_force;
+      reduced.solve(x);
+      acceleration.noalias() += B * x;
+    }
+    constraint_force = -problem.force;
+    constraint_force.noalias() += problem.mass_matrix * acceleration;
+  }
+
   Eigen::MatrixXd transformation;       // B (n × p)
   Eigen::MatrixXd mass_transformation;  // Q B (n × p)
   Eigen::VectorXd remainder;            // ℧
@@ -216,6 +248,34 @@ public:
   Eigen::Block<const Eigen::MatrixXd> dependency() const noexcept override
   {
     return uses_kept ? kept.dependency() : factorisation.dependency();
+  }
+
+  bool move(const RowProblem & problem) noexcept override
+  {
+    if (!ReducedCoordinatesData::move(problem))
+    {
+      return false;
+    }
+    // Below this K costs no more digits than pivoting leaves.
+    constexpr double kLarge = 5.0;
+    const auto K = dependency();
+    if (K.size() > 0 && K.cwiseAbs().maxCoeff() > kLarge)
+    {
+      refine(
+        problem,
+        [&](const ConstVectorRef & bias, VectorRef beta_out) noexcept
+        {
+          if (uses_kept)
+          {
+            kept.particular(bias, beta_out);
+          }
+          else
+          {
+            factorisation.particular(bias, beta_out);
+          }
+        });
+    }
+    return true;
   }
 
   Status conclude(
