@@ -1,5 +1,5 @@
 // Boxes thrown on the ground, with all their corners: whatever happens, runs end, energy does not
-// rise, nothing is inside, and what rests is carried.
+// rise, nothing is inside, and what rests is carried. Runs that events hardly let advance say so.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -222,6 +222,25 @@ TEST(ThrownBoxes, when_slip_below_the_tolerance_is_left_expect_rest)
   thrown.speeds << 0.5436418306682125, -0.429374333056872, 0.3865921887462995, -0.23457544675970254,
     -2.250161803557787, 0.5234726900792062;
   come_to_rest(thrown, 0.1);
+}
+
+TEST(EventRate, when_events_hardly_let_the_run_advance_expect_the_status)
+{
+  // A ball that bounces for ever, 0.1 µm high: 3500 impacts a second for 1e6 s.
+  const Scenario scenario = Scenario::from_text(R"(
+system: {coordinates: [y], kinetic: dy^2/2, potential: 9.81*y}
+constraints:
+  - {name: floor, type: formula, level: position, rows: {height: y},
+     unilateral: {side: above, restitution: 1, rest_speed: 1.0e-8}}
+initial: {q: {y: 1.0e-7}}
+run: {until: 1.0e+6, integrator: dopri5, absolute_tolerance: 1.0e-12, relative_tolerance: 1.0e-12}
+)");
+  const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+  const RunResult result = simulation->run(1e6, 1e3, [](const Simulation &) { return true; });
+  EXPECT_FALSE(result.completed);
+  EXPECT_EQ(result.status, Status::kNotConverged);
+  // Until impact n it takes (2 n - 1) times the first fall.
+  EXPECT_NEAR(result.time, (2.0 * 100000 - 1.0) * std::sqrt(2e-7 / 9.81), 1e-4);
 }
 
 }  // namespace
