@@ -1,5 +1,5 @@
 // Boxes thrown on the ground, with all their corners: whatever happens, runs end, energy does not
-// rise, nothing is inside, and what rests is carried.
+// rise, nothing is inside, and what rests is carried. Runs that events hardly let advance say so.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -323,6 +323,25 @@ run: {integrator: rk4, step: 0.001}
     ASSERT_LE(std::abs(q(0) - 0.025), 0.026) << "step " << i;
     ASSERT_LE(simulation->state().u.norm(), 0.2) << "step " << i;
   }
+}
+
+TEST(EventRate, when_events_hardly_let_the_run_advance_expect_the_status)
+{
+  // A ball that bounces for ever, 0.1 µm high: 3500 impacts a second for 1e6 s.
+  const Scenario scenario = Scenario::from_text(R"(
+system: {coordinates: [y], kinetic: dy^2/2, potential: 9.81*y}
+constraints:
+  - {name: floor, type: formula, level: position, rows: {height: y},
+     unilateral: {side: above, restitution: 1, rest_speed: 1.0e-8}}
+initial: {q: {y: 1.0e-7}}
+run: {until: 1.0e+6, integrator: dopri5, absolute_tolerance: 1.0e-12, relative_tolerance: 1.0e-12}
+)");
+  const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+  const RunResult result = simulation->run(1e6, 1e3, [](const Simulation &) { return true; });
+  EXPECT_FALSE(result.completed);
+  EXPECT_EQ(result.status, Status::kNotConverged);
+  // Until impact n it takes (2 n - 1) times the first fall.
+  EXPECT_NEAR(result.time, (2.0 * 100000 - 1.0) * std::sqrt(2e-7 / 9.81), 1e-4);
 }
 
 }  // namespace
