@@ -36,7 +36,7 @@ def browse(path, time, *arguments):
         [BROWSER, "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars",
          "--window-size=1200,760", "--virtual-time-budget=2500", "--enable-logging=stderr", *arguments,
          "%s#t=%g" % (Path(path).as_uri(), time)],
-        check=True, capture_output=True, text=True, timeout=240)
+        check=True, capture_output=True, text=True, timeout=500)
 
 
 def self_check(path, time):
