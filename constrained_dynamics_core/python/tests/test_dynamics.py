@@ -132,7 +132,7 @@ def test_all_constraint_types_expect_rows():
     assert dynamics.update_rows(q, np.zeros(8), workspace=workspace) == cd.Status.OK
     assert workspace.rows.jacobian.shape == (dynamics.constraints.row_count, 8)
     types = [dynamics.constraints[i].type for i in range(len(dynamics.constraints))]
-    assert len(set(types)) == 14 and types[0] == "point_on_plane"
+    assert len(set(types)) == 13 and types[0] == "point_on_plane"
     np.testing.assert_allclose(workspace.rows.position[0], 0.1)
     assert dynamics.constraints.row_names[:3] == ["plane/normal", "line/normal_1", "line/normal_2"]
     assert system.total_mass == pytest.approx(4.0)

@@ -66,6 +66,7 @@ def test_built_model_expect_axes_placements_and_gravity_kept(random):
         parent = model.addJoint(parent, joint, pinocchio.SE3.Random(), "joint%d" % i)
         body = pinocchio.Inertia.FromEllipsoid(1.5 + i, 0.3, 0.2, 0.1)
         model.appendBodyToJoint(parent, body, pinocchio.SE3.Random())
+        model.addJointFrame(parent, -1)
         model.addBodyFrame("body%d" % i, parent, pinocchio.SE3.Identity(), -1)
     model.armature = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
     system = compare(model, random)
