@@ -189,6 +189,28 @@ void change_units(Program & program, Random & random, double decades)
   }
 }
 
+/// Whether H on the rows of equality has an eigenvalue that is neither 0 nor definite beyond
+/// rounding: where the minimum lies, and whether there is one, is then beyond the digits of the
+/// problem.
+bool is_undecided(const Program & program)
+{
+  const Eigen::VectorXd scale = program.H.diagonal().cwiseSqrt().cwiseInverse();
+  const Eigen::MatrixXd H = scale.asDiagonal() * program.H * scale.asDiagonal();
+  Eigen::MatrixXd Z = Eigen::MatrixXd::Identity(H.rows(), H.cols());
+  if (program.e.size() > 0)
+  {
+    const Eigen::MatrixXd E = program.E * scale.asDiagonal();
+    const Eigen::JacobiSVD<Eigen::MatrixXd> svd(E, Eigen::ComputeFullV);
+    const Eigen::Index rank =
+      (svd.singularValues().array() > 1e-10 * svd.singularValues()(0)).count();
+    Z = svd.matrixV().rightCols(H.cols() - rank);
+  }
+  const Eigen::MatrixXd reduced = Z.transpose() * H * Z;
+  const Eigen::ArrayXd values =
+    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(reduced).eigenvalues().array();
+  return (values > 1e-14 && values < 1e-9).any();
+}
+
 TEST(QuadraticProgram, when_nothing_binds_expect_the_unlimited_solution)
 {
   Program program(3, 1, 2);
@@ -231,6 +253,7 @@ TEST(QuadraticProgram, when_problems_are_random_expect_the_conditions_of_optimal
   const int count = test::in_campaign() ? 1000000 : 4000;
   double worst = 0.0;
   int failures = 0;
+  int undecided = 0;
   QuadraticProgram solver(12, 12, 36);
   for (int i = 0; i < count && failures < 30; ++i)
   {
@@ -240,6 +263,11 @@ TEST(QuadraticProgram, when_problems_are_random_expect_the_conditions_of_optimal
       change_units(program, random, 3.0);
     }
     const Status status = solver.solve(program.problem());
+    if (status == Status::kNotConverged && is_undecided(program))
+    {
+      ++undecided;
+      continue;
+    }
     const double error = status == Status::kOk ? optimality_error(program, solver) : kInfinity;
     worst = std::max(worst, error);
     if (!(error <= 1e-7))
@@ -251,7 +279,9 @@ TEST(QuadraticProgram, when_problems_are_random_expect_the_conditions_of_optimal
                     << solver.iteration_count();
     }
   }
-  std::cout << count << " problems, largest error " << worst << '\n';
+  std::cout << count << " problems, largest error " << worst << "; " << undecided
+            << " given up, of no definite minimum\n";
+  EXPECT_LE(undecided, count / 100000);
 }
 
 TEST(QuadraticProgram, when_no_point_meets_the_rows_expect_infeasible_and_outputs_untouched)

@@ -26,7 +26,7 @@ struct Stage
 
 /// Definite problems are solved by the first. Of the others a smaller enlargement needs fewer
 /// steps, a larger one loses fewer digits and does not let the unlimited solution go too far away.
-constexpr Stage kStages[] = {{0.0, 1e-4, 1}, {1e-10, 0.0, 4}, {1e-7, 0.0, 12}, {1e-4, 0.0, 50}};
+constexpr Stage kStages[] = {{0.0, 1e-4, 1}, {1e-10, 0.0, 8}, {1e-7, 0.0, 12}, {1e-4, 0.0, 50}};
 /// From this enlargement on, a verdict that there is no solution holds.
 constexpr double kVerdict = 1e-4;
 /// Largest part of the gradient that may be due to the enlargement.
