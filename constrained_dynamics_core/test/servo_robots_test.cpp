@@ -171,6 +171,32 @@ TEST(PandaWall, when_torque_limits_are_tight_expect_them_kept_and_the_tasks_name
   EXPECT_TRUE(gave_way);
 }
 
+TEST(PandaWall, when_joints_are_near_their_bounds_expect_a_push_away_that_leaves_the_rows_alone)
+{
+  if (!has_robot_data())
+  {
+    GTEST_SKIP() << "example-robot-data is not installed";
+  }
+  const Scenario scenario = load_scenario(
+    "panda_wall", {"servo_law.null_space=[{kind: away_from_limits, margin: 0.5, force: 8}]"});
+  record_servo(
+    scenario, 0.2, 0.02, nullptr,
+    [&](const ServoWorkspace & servo)
+    {
+      const VectorXd & q = servo.dynamics().terms().coordinates;
+      for (int i = 0; i < 7; ++i)
+      {
+        // Margins of half the range meet in the middle: f = ± force · (way from it/half range)².
+        const auto & limits = robot(scenario).limits()[static_cast<std::size_t>(i)];
+        const double middle = 0.5 * (limits.lower + limits.upper);
+        const double way = (q(i) - middle) / (0.5 * (limits.upper - limits.lower));
+        EXPECT_NEAR(servo.null_vector()(i), -8.0 * way * std::abs(way), 1e-9) << i;
+      }
+      EXPECT_GT(servo.result().null_part.norm(), 1e-3);
+      EXPECT_LT(servo.result().residual.norm(), 1e-9);
+    });
+}
+
 // ---- two arms with one box
 // -------------------------------------------------------------------------
 
