@@ -28,6 +28,16 @@ void add_gain(const Gain & gain, const ConstVectorRef & values, VectorRef bias) 
   }
 }
 
+/// What the first m columns of A_sᵀ, taken as forces, do to the motion, and A_s times that.
+template <typename Scratch>
+void find_gram(Reduction & reduction, Eigen::Index m, Scratch & work) noexcept
+{
+  const auto A = work.level_A.leftCols(m);
+  auto response = work.response.leftCols(m);
+  reduction.respond(A, response);
+  work.gram.topLeftCorner(m, m).noalias() = A.transpose() * response;
+}
+
 }  // namespace
 
 bool ServoLaw::fits(const ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
@@ -177,6 +187,7 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
 {
   ServoWorkspace::Scratch & work = *workspace.work_;
   const Eigen::Index begin = level > 0 ? work.level_ends[static_cast<std::size_t>(level) - 1] : 0;
+  const bool ideal = options_.metric == ServoMetric::kIdeal;
   Eigen::Index m = 0;
   bool forces = false;
   for (const int task : levels_[static_cast<std::size_t>(level)])
@@ -190,8 +201,11 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
     const Eigen::Index offset = offsets_[i];
     work.ordered_S.middleRows(begin + m, count) = work.S.middleRows(offset, count);
     work.ordered_z.segment(begin + m, count) = work.z.segment(offset, count);
-    work.level_A.middleCols(m, count) =
-      workspace.rows_.jacobian.middleRows(offset, count).transpose();
+    if (ideal)
+    {
+      work.level_A.middleCols(m, count) =
+        workspace.rows_.jacobian.middleRows(offset, count).transpose();
+    }
     for (Eigen::Index k = 0; k < count; ++k)
     {
       const double usual = workspace.row_size_(offset + k);
@@ -211,12 +225,10 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
   LevelSolver::Rows rows{
     work.ordered_S.middleRows(begin, m), work.ordered_z.segment(begin, m),
     work.ordered_size.segment(begin, m), std::min(nominal, static_cast<int>(m)), nullptr};
-  if (options_.metric == ServoMetric::kIdeal && !forces && nominal < m)
+  if (ideal && !forces && nominal < m)
   {
     // Gauss: an error of the rows counts by the smallest change of the motion that it stands for.
-    auto response = work.response.leftCols(m);
-    workspace.reduction_.respond(work.level_A.leftCols(m), response);
-    work.gram.topLeftCorner(m, m).noalias() = work.level_A.leftCols(m).transpose() * response;
+    find_gram(workspace.reduction_, m, work);
     rows.error_metric = &work.gram;
   }
   const LevelSolver::Level found = work.solver.solve(rows, options_.singular_tolerance);
@@ -250,9 +262,7 @@ void ServoLaw::weigh_level(int level, ServoWorkspace & workspace) const noexcept
   {
     return;
   }
-  auto response = work.response.leftCols(m);
-  workspace.reduction_.respond(work.level_A.leftCols(m), response);
-  work.gram.topLeftCorner(m, m).noalias() = work.level_A.leftCols(m).transpose() * response;
+  find_gram(workspace.reduction_, m, work);
   work.solver.weigh(
     work.gram, work.ordered_S.middleRows(begin, m), work.ordered_z.segment(begin, m));
 }
@@ -341,8 +351,7 @@ bool ServoLaw::is_ideal(ServoWorkspace & workspace) const noexcept CD_NONBLOCKIN
   auto response = work.response.leftCols(m);
   auto gram = work.gram.topLeftCorner(m, m);
   auto weights = work.weights.head(m);
-  workspace.reduction_.respond(A, response);
-  gram.noalias() = A.transpose() * response;
+  find_gram(workspace.reduction_, m, work);
   gram.diagonal().array() += kRegularisation * gram.trace();
   weights.noalias() = A.transpose() * work.motion;
   const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(gram);
