@@ -6,10 +6,14 @@ Exit codes: 0; 1 where a statement or a reference value does not hold, each name
 """
 import argparse
 import html
+import os
 from pathlib import Path
 import shutil
 import subprocess
 import sys
+
+# Before numpy: the matrices of the optimisation are small, threads only cost.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import matplotlib
 
@@ -38,7 +42,7 @@ class Progress:
 
     def __call__(self, what):
         self.done += 1
-        print("[%3d/%d] %s" % (self.done, self.total, what), flush=True)
+        print("[%3d/%d] %s" % (self.done, self.total, what if len(what) < 90 else what[:89] + "…"), flush=True)
 
 
 def read_systems():
@@ -197,7 +201,7 @@ def build(out, store, only=(), browser=True, optimal_control=True):
     gallery.figures = figures
     progress = Progress(len(names) + len(figures) + 1 + bool(optimal_control))
     for figure in figures:
-        progress("figure %s: %s" % (figure.name, figure.caption.partition(".")[0]))
+        progress("figure %s: %s" % (figure.name, figure.caption.partition(". ")[0].rstrip(".")))
         gallery.make_figure(figure)
     scene_page.write_libraries(gallery.out / "scenes")
     for name in names:
