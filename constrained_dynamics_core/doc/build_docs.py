@@ -48,7 +48,7 @@ def link_numbers(text, prefix, known):
 
 
 def mark_equations(text):
-    """In the page of the equations, gives each number an anchor where it first stands in a displayed line."""
+    """In the page of the equations, gives each number an anchor where it first stands in a displayed line, else in a table, a list, a text."""
     seen = set()
 
     def anchor(found):
@@ -58,15 +58,16 @@ def mark_equations(text):
         seen.add(name)
         return '<a class="equation" id="%s" href="#%s">%s</a>' % (name, name, found[0])
 
-    parts = re.split(r"(<pre>.*?</pre>)", text, flags=re.S)
-    marked = [NUMBER.sub(anchor, part) if part.startswith("<pre>") else part for part in parts]
-    return "".join(marked), seen
+    for element in ("pre", "table", "li", "p"):
+        parts = re.split(r"(<%s>.*?</%s>)" % (element, element), text, flags=re.S)
+        text = "".join(NUMBER.sub(anchor, part) if part.startswith("<%s>" % element) else part for part in parts)
+    return text, seen
 
 
 def page(title, body, gallery):
     links = ["<a href='index.html'>Documentation</a>"]
     links += ["<a href='%s.html'>%s</a>" % (name, html.escape(text.partition(",")[0])) for name, text in GUIDES.items()]
-    links += ["<a href='cpp/index.html'>C++ API</a>", "<a href='python/index.html'>Python API</a>"]
+    links += ["<a href='cpp/annotated.html'>C++ API</a>", "<a href='python/index.html'>Python API</a>"]
     if gallery:
         links.append("<a href='%s'>Gallery</a>" % gallery)
     return (
@@ -95,7 +96,7 @@ def write_guides(out, gallery):
 
 def write_index(out, known, gallery):
     items = ["<li><a href='%s.html'>%s</a></li>" % (name, html.escape(text)) for name, text in GUIDES.items()]
-    items += ["<li><a href='cpp/index.html'>C++ API</a>: classes and functions of the headers</li>",
+    items += ["<li><a href='cpp/annotated.html'>C++ API</a>: classes and functions of the headers</li>",
               "<li><a href='python/index.html'>Python API</a></li>"]
     if gallery:
         items.append("<li><a href='%s'>Gallery</a>: all scenarios, and the figures of the source documents</li>" % gallery)

@@ -31,6 +31,10 @@ from sketch import Sketch
 
 HERE = Path(__file__).resolve().parent
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+# A scene without what surrounds it.
+BARE = (
+    "<style>header, footer, #plots, #legend, #hint { display: none !important } "
+    "main { display: block !important; height: 100vh !important } #view { height: 100vh !important; width: 100vw !important }</style>")
 SYSTEM_KEYS = {"group", "shown", "sketch", "still", "values", "compare"}
 
 
@@ -127,18 +131,21 @@ class Gallery:
                 "the scene alone</a></p>" % (name, html.escape(name), name))
 
     def _screenshot(self, name, kept):
+        """The thumbnail of a scene, by the browser; kept with the scene."""
         target = self.out / "thumbnails" / (name + ".png")
         picture = kept.with_suffix(".png")
         if self.browser and not picture.is_file():
             time = self.systems[name].get("still", 0.35 * float(self.runs[name].time[-1]))
             for old in self.store.glob(name + "-*.png"):
                 old.unlink()
+            bare = self.out / "scenes" / (name + "_bare.html")
+            bare.write_text(kept.read_text(encoding="utf-8").replace("</head>", BARE + "</head>", 1), encoding="utf-8")
             subprocess.run(
                 [self.browser, "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-                 "--hide-scrollbars", "--window-size=1200,760", "--virtual-time-budget=2500",
-                 "--screenshot=%s" % picture, "%s#t=%g" % ((self.out / "scenes" / (name + ".html")).resolve().as_uri(), time)],
+                 "--hide-scrollbars", "--window-size=640,480", "--virtual-time-budget=2500",
+                 "--screenshot=%s" % picture.resolve(), "%s#t=%g" % (bare.resolve().as_uri(), time)],
                 check=True, capture_output=True, timeout=900)
-            _crop(picture)
+            bare.unlink()
         if picture.is_file():
             shutil.copyfile(picture, target)
         else:
@@ -171,14 +178,6 @@ class Gallery:
 
     def _write(self, path, text):
         (self.out / path).write_text(text, encoding="utf-8")
-
-
-def _crop(picture):
-    """The scene's part of a screenshot of a page."""
-    from PIL import Image
-
-    with Image.open(picture) as image:
-        image.crop((0, 80, 760, 650)).resize((400, 300)).save(picture)
 
 
 def _placeholder(target, name):
