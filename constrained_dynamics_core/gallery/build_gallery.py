@@ -157,7 +157,7 @@ class Gallery:
             mine = [figure for figure in self.figures if figure.source == source]
             if mine:
                 self._write("figures_%s.html" % source, site.figures_page(source, title, mine))
-                numbers = ", ".join(str(figure.number) for figure in mine)
+                numbers = site.ranges([figure.number for figure in mine])
                 cards.append(site.card("figures_%s.html" % source, "figures/%s.svg" % mine[len(mine) // 2].name, title,
                                        "Figures " + numbers))
         return cards
