@@ -1,4 +1,5 @@
 """Runs of scenarios, each made once and kept on disk, and quantities of them by formulas."""
+import functools
 import hashlib
 import json
 from pathlib import Path
@@ -118,11 +119,14 @@ def _index(names, name, what):
     return list(names).index(name)
 
 
+@functools.lru_cache(maxsize=None)
+def _library():
+    return hashlib.sha256(Path(cd._core.__file__).read_bytes()).hexdigest()
+
+
 def key(*parts):
-    """A name for what was made from these parts by this build of the library."""
-    library = Path(cd._core.__file__).stat()
-    text = json.dumps([library.st_size, library.st_mtime_ns, *parts], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+    """A name for what was made from these parts by this library."""
+    return hashlib.sha256(json.dumps([_library(), *parts], sort_keys=True).encode()).hexdigest()[:24]
 
 
 class Runs:
