@@ -29,10 +29,10 @@ BENCH ?= full
 # (the repository was moved or copied) is made anew.
 define configure
 @if [ -f build/$(1)/CMakeCache.txt ] && \
-  ! grep -qxF 'CMAKE_HOME_DIRECTORY:INTERNAL=$(CURDIR)' build/$(1)/CMakeCache.txt; \
+  ! grep -qxF 'CMAKE_HOME_DIRECTORY:INTERNAL=$(CURDIR)/setup' build/$(1)/CMakeCache.txt; \
   then rm -rf build/$(1); fi
 @echo "== configure: $(1)"
-@mkdir -p build && cmake --preset $(1) $(werror) >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
+@mkdir -p build && touch build/COLCON_IGNORE && cmake -S setup --preset $(1) $(werror) >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
 @grep -E '^-- (Pinocchio|Robots)|Warning' build/$(1).log
 endef
 
