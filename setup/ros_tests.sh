@@ -8,7 +8,7 @@
 # environment:
 #   CD_SKIP_ROS=1  leave ROS alone
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=$1
 jobs=$2
 folders=(constrained_dynamics_msgs constrained_dynamics_core constrained_dynamics_ros controllers launch)
