@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and tests the ROS packages with colcon, in build/ros, where ROS 2 is installed: in the environment that is
+# Builds and tests the ROS packages with colcon, in build/colcon, where ROS 2 is installed: in the environment that is
 # sourced, else with /opt/ros/*/setup.bash. Nothing of the caller's environment besides comes in, so that .venv and ROS do
 # not mix. Prints `ran:`, `skipped:` and `failed:` lines for setup/run_tests.sh; the exit code is that of the tests.
 #
@@ -53,7 +53,7 @@ verdicts=$(python3 -B setup/ros_packages.py "${folders[@]}") || {
 mapfile -t packages < <(sed -n 's/^build //p' <<<"$verdicts")
 sed -n 's/^skip \(.*\): \(.*\)/skipped: package \1 (\2)/p' <<<"$verdicts"
 
-root=$PWD/build/ros
+root=$PWD/build/colcon
 mkdir -p "$root"
 touch build/COLCON_IGNORE
 with_core=false
@@ -64,7 +64,7 @@ else
   # The core of the plain build, with the Pinocchio of the virtual environment.
   cmake --install "$build" --prefix "$root/core" >"$root/core.log" 2>&1 || {
     cat "$root/core.log"
-    echo "failed:  the core of $build could not be installed into build/ros/core"
+    echo "failed:  the core of $build could not be installed into build/colcon/core"
     exit 1
   }
   export CMAKE_PREFIX_PATH=$root/core${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
@@ -91,10 +91,10 @@ colcon_build() {
     shift
   done
   shift
-  echo "== colcon build: ${selected[*]} (ROS 2 ${ROS_DISTRO:-of an unknown name}, build/ros)"
+  echo "== colcon build: ${selected[*]} (ROS 2 ${ROS_DISTRO:-of an unknown name}, build/colcon)"
   colcon --log-base "$root/log" build "${bases[@]}" --executor sequential --packages-select "${selected[@]}" \
     --event-handlers console_stderr+ console_start_end- --cmake-args -DCMAKE_BUILD_TYPE=Release "$@" && return
-  echo "failed:  colcon build of ${selected[*]} (log: build/ros/log/latest_build)"
+  echo "failed:  colcon build of ${selected[*]} (log: build/colcon/log/latest_build)"
   exit 1
 }
 if [ "$with_core" = true ]; then
@@ -114,7 +114,7 @@ colcon --log-base "$root/log" test-result --test-result-base "$root/build" --ver
 counts=$(sed -n 's/^Summary: //p' "$root/results.txt" | tail -n 1)
 if [ $result -ne 0 ] || ! grep -q ' 0 errors, 0 failures' <<<"$counts"; then
   cat "$root/results.txt"
-  echo "failed:  colcon test: ${counts:-no result} (log: build/ros/log/latest_test)"
+  echo "failed:  colcon test: ${counts:-no result} (log: build/colcon/log/latest_test)"
   exit 1
 fi
 echo "ran:     ROS packages ${tests[*]} (ROS 2 ${ROS_DISTRO:-}): $counts"

@@ -171,6 +171,8 @@ def played_scenario(system):
                 parameters=[{
                     'scenario': scenario,
                     'rate': _positive('rate', argument('rate')),
+                    'real_time_factor': _positive('real_time_factor', argument('real_time_factor')),
+                    'loop': True,
                     'use_sim_time': use_sim_time,
                 }],
                 on_exit=Shutdown(reason='scenario_player ended'),
@@ -183,6 +185,8 @@ def played_scenario(system):
             'system', default_value=system,
             description='a scenario: one of ' + ', '.join(scenario_names()) + ', or a file'),
         DeclareLaunchArgument('rate', default_value='100', description='messages a second'),
+        DeclareLaunchArgument(
+            'real_time_factor', default_value='1', description='simulated seconds a second'),
         *_common_arguments('textbook.rviz'),
         OpaqueFunction(function=start),
     ])
