@@ -423,6 +423,30 @@ void bind_simulation(nb::module_ & module)
         const SimulationHandle::Use use(self);
         return self.simulation->events();
       })
+    .def(
+      "take_events",
+      [](SimulationHandle & self)
+      {
+        const SimulationHandle::Use use(self);
+        std::vector<ContactEvent> events = self.simulation->events();
+        const long lost = self.simulation->lost_event_count();
+        self.simulation->clear_events();
+        return std::make_pair(std::move(events), lost);
+      },
+      "The events since the last call, which are forgotten, and how many there was no room for.")
+    .def_prop_ro(
+      "active",
+      [](SimulationHandle & self)
+      {
+        const SimulationHandle::Use use(self);
+        std::vector<bool> active;
+        for (int i = 0; i < self.dynamics->constraints().size(); ++i)
+        {
+          active.push_back(self.simulation->workspace().is_active(i));
+        }
+        return active;
+      },
+      "Whether each constraint is in force now (a list).")
     .def_prop_ro("dynamics", [](const SimulationHandle & self) { return self.dynamics; })
     .def_prop_ro(
       "servo",
