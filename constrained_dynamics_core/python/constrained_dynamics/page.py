@@ -14,8 +14,10 @@ import sys
 
 import numpy as np
 
-from . import Scenario, example, examples
+from . import Scenario
+from .commands import add_scenario_arguments, find_scenario
 from .drawing import COLOURS, Drawing
+from .rotations import quaternions
 from .shapes import scenario_robots, urdf_shapes
 
 MOST_FRAMES = 500
@@ -75,6 +77,7 @@ def write_page(record, path, *, title="run", description="", shapes=(), notes=()
             "MESHCAT": _element("meshcat", libraries), "PLOTLY": _element("plotly", libraries),
             "LICENCES": _script(_licences()),
             "DATA": json.dumps(data, allow_nan=False).replace("</", "<\\/"), "BLOB": blob.text(),
+            "SCENE": (folder / "scene.js").read_text(encoding="utf-8"),
             "PROGRAM": (folder / "page.js").read_text(encoding="utf-8")}.items():
         page = page.replace("{{" + key + "}}", value)
     Path(path).write_text(page, encoding="utf-8")
@@ -149,32 +152,6 @@ def _script(text):
 # ---- the scene -----------------------------------------------------------------------------------
 
 
-def _quaternions(rotations):
-    """x y z w of rotations (…, 3, 3)."""
-    r = np.asarray(rotations)
-    trace = np.trace(r, axis1=-2, axis2=-1)
-    squares = np.stack([
-        1 + 2 * r[..., 0, 0] - trace, 1 + 2 * r[..., 1, 1] - trace, 1 + 2 * r[..., 2, 2] - trace, 1 + trace], -1)
-    largest = np.argmax(squares, axis=-1)
-    out = np.empty(r.shape[:-2] + (4,))
-    for k in range(4):
-        at = largest == k
-        root = 2 * np.sqrt(squares[at][:, k])
-        m = r[at]
-        d = [m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1]]
-        s = {(0, 1): m[:, 0, 1] + m[:, 1, 0], (0, 2): m[:, 0, 2] + m[:, 2, 0], (1, 2): m[:, 1, 2] + m[:, 2, 1]}
-        part = np.empty((m.shape[0], 4))
-        for j in range(4):
-            if j == k:
-                part[:, j] = root / 4
-            elif k == 3 or j == 3:
-                part[:, j] = d[min(j, k)] / root
-            else:
-                part[:, j] = s[min(j, k), max(j, k)] / root
-        out[at] = part
-    return out
-
-
 def _shape(shape, blob, frames):
     out = {
         "kind": shape.kind, "frame": frames.index(shape.frame), "size": shape.size, "colour": shape.colour,
@@ -197,7 +174,7 @@ def _scene(drawing, blob):
     return {
         "frames": frames,
         "positions": blob.add(drawing.poses[..., :3, 3], "float32"),
-        "quaternions": blob.add(_quaternions(drawing.poses[..., :3, :3]), "float32"),
+        "quaternions": blob.add(quaternions(drawing.poses[..., :3, :3]), "float32"),
         "shapes": [_shape(shape, blob, frames) for shape in drawing.shapes],
         "points": blob.add(stack(drawing.points), "float32"), "pointCount": len(drawing.points),
         "sticks": drawing.sticks, "particles": getattr(drawing, "particles", []),
@@ -320,13 +297,11 @@ def _plots(record):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m constrained_dynamics.page", description=__doc__.splitlines()[0])
-    parser.add_argument("scenario", help="a scenario file, or the name of an example: " + ", ".join(examples()))
+    add_scenario_arguments(parser)
     parser.add_argument("-o", "--output", help="page to write (default: <name>.html)")
-    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as cdyn run --set")
-    parser.add_argument("--until", type=float, help="end of the run [s]")
     options = parser.parse_args(arguments)
     try:
-        scenario = options.scenario if Path(options.scenario).is_file() else example(options.scenario)
+        scenario = find_scenario(options.scenario)
         output = options.output or Path(scenario).stem + ".html"
         record, size = write_scenario_page(scenario, output, options.set, until=options.until)
     except (ValueError, OSError, ImportError) as error:
