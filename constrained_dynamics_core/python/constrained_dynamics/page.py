@@ -45,10 +45,11 @@ class Blob:
         return base64.b64encode(b"".join(self._parts)).decode("ascii")
 
 
-def write_page(record, path, *, title="run", description="", shapes=(), notes=()):
+def write_page(record, path, *, title="run", description="", shapes=(), notes=(), libraries=None):
     """Writes the page of a Record; returns its size in bytes.
 
     shapes: of shapes.urdf_shapes, for instance; links without shapes are drawn as sticks between joints.
+    libraries: where the page finds what write_libraries wrote, as seen from the page; None puts them into the page.
     """
     if len(record) < 2:
         raise ValueError("the record has %d output times; a page needs two or more" % len(record))
@@ -65,13 +66,13 @@ def write_page(record, path, *, title="run", description="", shapes=(), notes=()
     }
     if drawing.is_empty():
         data["notes"].append("This system has no bodies and no points x, y, z to draw: plots only.")
-    page = fill_template("page", title, description, data, blob)
+    page = fill_template("page", title, description, data, blob, libraries)
     Path(path).write_text(page, encoding="utf-8")
     return len(page.encode("utf-8"))
 
 
-def fill_template(name, title, description, data, blob):
-    """The text of a page out of the template name.html, with the program name.js."""
+def fill_template(name, title, description, data, blob, libraries=None):
+    """The text of a page out of the template name.html, with the program name.js; libraries as write_page."""
     folder = Path(__file__).parent
     own = lambda file: (folder / file).read_text(encoding="utf-8")
     page = own(name + ".html")
@@ -81,7 +82,7 @@ def fill_template(name, title, description, data, blob):
             "DETAILS": lambda: "<details><summary>more</summary><p>%s</p></details>" % html.escape(details)
             if details.strip() else "",
             "STYLE": lambda: own("page.css"),
-            "MESHCAT": lambda: _script(_meshcat()), "PLOTLY": lambda: _script(_plotly()),
+            "MESHCAT": lambda: _element("meshcat", libraries), "PLOTLY": lambda: _element("plotly", libraries),
             "LICENCES": lambda: _script(_licences()),
             "DATA": lambda: json.dumps(data, allow_nan=False).replace("</", "<\\/"), "BLOB": blob.text,
             "SCENE": lambda: own("scene.js"), "PROGRAM": lambda: own(name + ".js")}.items():
@@ -98,18 +99,29 @@ def scenario_shapes(path, notes):
     return shapes
 
 
-def write_scenario_page(scenario, path, overrides=(), *, until=None):
+def write_libraries(folder):
+    """Writes what several pages may share: meshcat.js and plotly.js."""
+    for name, text in LIBRARIES.items():
+        (Path(folder) / (name + ".js")).write_text(text(), encoding="utf-8")
+
+
+def write_scenario_page(scenario, path, overrides=(), *, until=None, output_interval=None, libraries=None):
     """Runs a scenario file and writes its page; returns the Record and the size of the page."""
-    notes = []
     loaded = Scenario.load(str(scenario), list(overrides))
-    record = loaded.run(until=until)
+    record = loaded.run(until=until, output_interval=output_interval)
+    return record, write_record_page(scenario, loaded, record, path, libraries=libraries)
+
+
+def write_record_page(scenario, loaded, record, path, *, libraries=None):
+    """The page of a record of a loaded scenario, with the shapes of its robots; returns its size."""
+    notes = []
     shapes = scenario_shapes(scenario, notes)
     if not record.result.completed:
         notes.append("The run ended early, at t = %.6g s: %s." % (
             record.result.time, record.result.status.name.lower()))
-    size = write_page(
-        record, path, title=loaded.name, description=loaded.description, shapes=shapes, notes=notes)
-    return record, size
+    return write_page(
+        record, path, title=loaded.name, description=loaded.description, shapes=shapes, notes=notes,
+        libraries=libraries)
 
 
 # ---- libraries -----------------------------------------------------------------------------------
@@ -134,6 +146,16 @@ def _licences():
 
 def _plotly():
     return _library("plotly", "package_data/plotly.min.js")
+
+
+LIBRARIES = {"meshcat": _meshcat, "plotly": _plotly}
+
+
+def _element(name, folder):
+    """The element that loads a library: with its text, or from a folder."""
+    if folder is not None:
+        return '<script src="%s/%s.js"></script>' % (folder, name)
+    return "<script>%s</script>" % _script(LIBRARIES[name]())
 
 
 def _script(text):
