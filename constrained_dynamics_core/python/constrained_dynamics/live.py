@@ -16,6 +16,9 @@ PREVIEW_WALL_TIME = 2.0  # [s] of computation that this may take
 NOBODY_LOOKS = 3.0  # [s] without a question after which the run waits
 
 
+GRAVITY = "gravity"
+
+
 class LiveRun:
     """A scenario in real time. All methods may be called from any thread."""
 
@@ -23,7 +26,8 @@ class LiveRun:
         """Loads a scenario file; raises ValueError as Scenario.load."""
         self._path, self._overrides = str(path), list(overrides)
         self._lock = threading.RLock()
-        self._parameters = {}
+        self._parameters = {}  # those that were changed
+        self._gravity = None
         self._switched = {}
         self._tasks = {}
         self._running, self._speed, self._note = True, 1.0, ""
@@ -32,12 +36,13 @@ class LiveRun:
         self._stop = threading.Event()
         self._thread = self._drawing = None
         self._load()
+        self._gravity = _gravity(path, self._overrides)
         self._restart(self.scenario.initial)
 
     # ---- making ----------------------------------------------------------------------------------
 
     def _load(self):
-        overrides = self._overrides + ["parameters.%s=%.17g" % item for item in self._parameters.items()]
+        overrides = self._overrides + [self._override(*item) for item in self._parameters.items()]
         scenario = _core.Scenario.load(self._path, overrides)
         simulation = scenario.make_simulation()
         self.scenario, self._simulation = scenario, simulation
@@ -49,6 +54,18 @@ class LiveRun:
         self._fixed_step = scenario.run_settings.integrator != _core.Integrator.DOPRI5
         self._managed = {c.constraint for c in scenario.contacts.contacts} | {
             f.constraint for f in scenario.contacts.frictions}
+
+    def _override(self, name, value):
+        if name == GRAVITY and GRAVITY not in dict(self.scenario.parameters):
+            return "system.gravity=[%.17g, %.17g, %.17g]" % tuple(value * self._gravity / np.linalg.norm(self._gravity))
+        return "parameters.%s=%.17g" % (name, value)
+
+    def parameters(self):
+        """Name and value of all that has a slider: the parameters of the file, and the gravity of robots."""
+        values = dict(self.scenario.parameters)
+        if self._gravity is not None and isinstance(self._system, _core.RigidBodySystem) and GRAVITY not in values:
+            values[GRAVITY] = self._parameters.get(GRAVITY, float(np.linalg.norm(self._gravity)))
+        return values
 
     def _restart(self, state):
         """Begins at a state, with the constraints and tasks as they were switched."""
@@ -179,7 +196,7 @@ class LiveRun:
 
     def _set_parameter(self, name, value):
         """Goes on from where the run is with another value; where the rows cannot be met there, from the start."""
-        known = dict(self.scenario.parameters)
+        known = self.parameters()
         if name not in known:
             raise ValueError("there is no parameter %r; there are %s" % (name, ", ".join(known)))
         before, state = dict(self._parameters), self._simulation.state
@@ -256,7 +273,7 @@ class LiveRun:
         """What does not change: names, and the parameters of the file."""
         servo = self._simulation.servo
         return {
-            "parameters": [{"name": name, "value": value} for name, value in self.scenario.parameters],
+            "parameters": [{"name": name, "value": value} for name, value in self.parameters().items()],
             "constraints": [
                 {"name": self._constraints[i].name, "type": self._constraints[i].type, "contact": i in self._managed,
                  "rows": [row.label for row in self._constraints[i].rows],
@@ -275,7 +292,7 @@ class LiveRun:
                 self.drawing()
             simulation = self._simulation
             out = {"running": self._running, "speed": self._speed, "factor": self._factor, "note": self._note,
-                   "parameters": dict(self.scenario.parameters)}
+                   "parameters": self.parameters()}
             try:
                 sample = simulation.sample()
             except RuntimeError as error:
@@ -334,3 +351,19 @@ def _number(name, value, low, high):
     if not low <= number <= high:
         raise ValueError("%s is %r; allowed: %g to %g" % (name, value, low, high))
     return number
+
+
+def _gravity(path, overrides):
+    """Gravity of the scene of a scenario file, where it is given as three numbers or not at all; else None."""
+    import yaml
+
+    with open(path, encoding="utf-8") as file:
+        content = yaml.safe_load(file)
+    system = content.get("system") if isinstance(content, dict) else None
+    if not isinstance(system, dict) or any(text.startswith("system.gravity") for text in overrides):
+        return None
+    try:
+        gravity = np.array(system.get("gravity", [0.0, 0.0, -9.81]), dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return gravity if gravity.shape == (3,) and 0.0 < np.linalg.norm(gravity) < np.inf else None

@@ -5,10 +5,21 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 
 PROGRAM = next((found for found in map(shutil.which, (
     "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")) if found), None)
+# The browser reads descriptor 3 and writes descriptor 4.
+LAUNCHER = """
+import os, sys
+ends = [int(end) for end in sys.argv[1:3]]
+while min(ends) < 5:  # out of the way of each other
+    ends = [os.dup(end) for end in ends]
+for end, place in zip(ends, (3, 4)):
+    os.dup2(end, place)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 class Browser:
@@ -19,26 +30,22 @@ class Browser:
         self._in, from_browser = os.pipe()
         self._patience, self._number, self._buffer = patience, 0, b""
         self.messages = []  # what the console said
-
-        def place():  # the browser reads descriptor 3 and writes descriptor 4
-            keep = os.dup(to_browser), os.dup(from_browser)
-            os.dup2(keep[0], 3)
-            os.dup2(keep[1], 4)
-
         self._process = subprocess.Popen(
-            [PROGRAM, "--headless", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-             "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir=" + str(folder),
+            [sys.executable, "-c", LAUNCHER, str(to_browser), str(from_browser), PROGRAM, "--headless",
+             "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir=" + str(folder),
              "--window-size=%d,%d" % size, "about:blank"],
-            preexec_fn=place, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_browser)
         os.close(from_browser)
-        target = self._call("Target.createTarget", url="about:blank", width=size[0], height=size[1])["targetId"]
         self._session = None
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        self._call("Page.enable")
-        self._call("Runtime.enable")
-
-    _session = None
+        try:
+            target = self._call("Target.createTarget", url="about:blank", width=size[0], height=size[1])["targetId"]
+            self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            self._call("Page.enable")
+            self._call("Runtime.enable")
+        except Exception:
+            self.close()
+            raise
 
     def _call(self, method, **parameters):
         self._number += 1

@@ -111,6 +111,20 @@ def test_parameter_expect_another_force_at_the_same_place(pendulum_file):
     np.testing.assert_allclose(np.linalg.norm(run.state()["q"]), 1.6, rtol=1e-12)
 
 
+def test_gravity_of_a_robot_expect_a_slider():
+    run = LiveRun(cd.example("four_bar"))
+    run.command("pause")
+    before = run.state()
+    assert before["parameters"] == {"gravity": 9.81}
+    run.command("parameter", name="gravity", value=3.0)
+    after = run.state()
+    assert after["parameters"] == {"gravity": 3.0}
+    np.testing.assert_allclose(
+        np.array(after["multipliers"]) / before["multipliers"], 3.0 / 9.81, rtol=1e-9)  # at rest
+    assert LiveRun(cd.example("thesis_2_1")).parameters().keys() == dict(
+        cd.Scenario.load(cd.example("thesis_2_1")).parameters).keys()
+
+
 def test_real_time_expect_the_pace_of_the_clock(pendulum_file):
     run = LiveRun(pendulum_file)
     run.start()
