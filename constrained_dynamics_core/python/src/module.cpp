@@ -102,6 +102,7 @@ NB_MODULE(_core, module)
   bind_python_constraints(module);
   bind_dynamics(module);
   bind_contacts(module);
+  bind_servo(module);
   bind_simulation(module);
   bind_scenario(module);
   bind_analysis(module);
