@@ -52,7 +52,7 @@ class ScenarioHost(Node):
         self._loop = self._value("loop")
         self._factor = self._value("real_time_factor")
         self._period = 1.0 / self._value("rate")
-        self._has_clock = self._value("publish_clock")
+        self._has_clock = self._value("publish_clock") or self._value("use_sim_time")
         self._last_cycle = time.monotonic()
         self._lost_events = 0
         self._make_messages()
@@ -74,9 +74,10 @@ class ScenarioHost(Node):
             "loop": (False, "start anew at the end; else the last state stays"),
             "paused": (False, "start paused"),
             "world_frame": ("world", "name of the world in messages"),
-            "publish_clock": (False, "publish /clock, and stamp with the time of the simulation"),
+            "publish_clock": (
+                False, "publish /clock, and stamp with the time of the simulation; use_sim_time does the same"),
             "publish_tf": (True, "publish the poses of all links on /tf"),
-            "marker_rate": (30.0, "marker messages a second; 0: none"),
+            "markers.rate": (30.0, "marker messages a second; 0: none"),
         }
         for name, (default, text) in fixed.items():
             self.declare_parameter(name, default, ParameterDescriptor(description=text, read_only=True))
@@ -88,7 +89,7 @@ class ScenarioHost(Node):
         self.declare_parameter("real_time_factor", 1.0, ParameterDescriptor(
             description="simulated seconds a second; may be changed at any time"))
         self._check_number("rate", 0.0, 10e3)
-        self._check_number("marker_rate", -1e-300, 10e3)
+        self._check_number("markers.rate", -1e-300, 10e3)
         if not self._value("until") >= 0.0:
             raise ValueError(f"until: {self._value('until')}; allowed: 0 or more, .inf")
         if not self._value("world_frame"):
@@ -141,9 +142,9 @@ class ScenarioHost(Node):
             self._tf_publisher = self.create_publisher(TFMessage, "/tf", QoSProfile(depth=100))
         if self._has_clock:
             self._clock_publisher = self.create_publisher(Clock, "/clock", stream)
-        if self._value("marker_rate") > 0.0:
+        if self._value("markers.rate") > 0.0:
             self._marker_publisher = self.create_publisher(MarkerArray, "~/markers", stream)
-        self._marker_cycles = max(1, round(self._value("rate") / (self._value("marker_rate") or 1.0)))
+        self._marker_cycles = max(1, round(self._value("rate") / (self._value("markers.rate") or 1.0)))
 
     def _make_services(self):
         def serve(kind, name, answer):
