@@ -1,6 +1,11 @@
-"""A scenario_host in a process of its own, and a peer that talks to it through DDS."""
+"""A scenario_host in a process of its own, and a peer that talks to it through DDS.
+
+The environment variable CD_HOST names another program that shall do the same, such as the scenario_player.
+"""
 import itertools
 import os
+from pathlib import Path
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,6 +24,8 @@ from constrained_dynamics_msgs.srv import (  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import SetBool, Trigger  # noqa: E402
 
+cd = pytest.importorskip("constrained_dynamics", reason="the Python package constrained_dynamics is missing")
+
 PATIENCE = 30.0  # [s]; the machine may be busy
 SERVICES = {
     "pause": SetBool, "step": StepSimulation, "reset": Trigger,
@@ -27,8 +34,12 @@ _names = itertools.count()
 
 
 def host_command(name, **parameters):
-    command = [sys.executable, "-m", "constrained_dynamics_ros.scenario_host", "--ros-args",
-               "-r", "__node:=" + name, "-r", f"joint_states:={name}/joint_states"]
+    """Examples are given as files."""
+    command = shlex.split(
+        os.environ.get("CD_HOST", sys.executable + " -m constrained_dynamics_ros.scenario_host"))
+    command += ["--ros-args", "-r", "__node:=" + name, "-r", f"joint_states:={name}/joint_states"]
+    if parameters.get("scenario") in cd.examples():
+        parameters["scenario"] = str(Path(cd.example(parameters["scenario"])).resolve())
     for key, value in parameters.items():
         command += ["-p", f"{key.replace('__', '.')}:={value}"]
     return command

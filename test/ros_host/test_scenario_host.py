@@ -1,6 +1,7 @@
-"""scenario_host as others see it: through topics and services."""
+"""scenario_host (or scenario_player) as others see it: through topics and services."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -15,9 +16,8 @@ from rcl_interfaces.srv import SetParameters
 from rosgraph_msgs.msg import Clock
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
-import constrained_dynamics as cd
 
-from conftest import PATIENCE, host_command
+from conftest import PATIENCE, cd, host_command
 
 CDYN = os.environ.get("CDYN_PROGRAM", "cdyn")
 
@@ -75,6 +75,7 @@ def test_forces_when_running_expect_those_of_the_core_at_that_state(host, scenar
             atol=1e-8 * scale)
 
 
+@pytest.mark.skipif(shutil.which(CDYN) is None, reason="the command cdyn is missing")
 def test_forces_when_paused_at_start_expect_those_of_cdyn_solve(host):
     peer = host(scenario="panda_cutter", paused=True)
     forces = peer.next(peer.forces)
@@ -347,11 +348,11 @@ def test_interrupt_when_running_expect_a_clean_end(host):
     (dict(scenario="no_such_example"), "no_such_example"),
     (dict(scenario="/nowhere/file.yaml"), "/nowhere/file.yaml"),
     (dict(scenario="package://nobody/file.yaml"), "nobody"),
-    (dict(scenario="four_bar", rate=-1.0), "rate: -1.0"),
-    (dict(scenario="four_bar", rate=".nan"), "rate: nan"),
-    (dict(scenario="four_bar", until=-1.0), "until: -1.0"),
-    (dict(scenario="four_bar", real_time_factor=".nan"), "real_time_factor: nan"),
-    (dict(scenario="four_bar", markers__force_scale=0.0), "force_scale: 0.0"),
+    (dict(scenario="four_bar", rate=-1.0), "rate"),
+    (dict(scenario="four_bar", rate=".nan"), "rate"),
+    (dict(scenario="four_bar", until=-1.0), "until"),
+    (dict(scenario="four_bar", real_time_factor=".nan"), "real_time_factor"),
+    (dict(scenario="four_bar", markers__force_scale=0.0), "force_scale: 0"),
     (dict(scenario="four_bar", set="['run.step=-1']"), "run.step"),
     (dict(scenario="four_bar", rate="fast"), "rate")])
 def test_start_when_parameters_are_bad_expect_exit_2_and_a_reason(parameters, words):
@@ -360,6 +361,19 @@ def test_start_when_parameters_are_bad_expect_exit_2_and_a_reason(parameters, wo
     assert answer.returncode == 2, answer.stderr
     assert words in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.skipif("CD_HOST" in os.environ, reason="names of examples: of scenario_host alone")
+def test_start_when_scenario_is_the_name_of_an_example_expect_it(node):
+    process = subprocess.Popen(host_command("named") + ["-p", "scenario:=four_bar"])
+    try:
+        end = time.monotonic() + PATIENCE
+        while ("named", "/") not in node.get_node_names_and_namespaces():
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.1)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_parameters_when_changed_live_expect_only_what_may_change(host):
