@@ -1,0 +1,192 @@
+"""Launch descriptions: a robot under ros2_control, and a scenario that a node plays."""
+
+import os
+
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.conditions import IfCondition
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+import xacro
+
+PACKAGE = 'constrained_dynamics_bringup'
+
+
+def share(*parts):
+    """Give the path of an installed file of this package; raise where it does not exist."""
+    path = os.path.join(get_package_share_directory(PACKAGE), *parts)
+    if not os.path.exists(path):
+        folder = os.path.dirname(path)
+        there = ', '.join(sorted(os.listdir(folder))) if os.path.isdir(folder) else 'nothing'
+        raise ValueError(f'{os.path.join(*parts)} is not in package {PACKAGE}; there is: {there}')
+    return path
+
+
+def _boolean(name, value):
+    if value.lower() not in ('true', 'false'):
+        raise ValueError(f"launch argument {name} is '{value}'; allowed are true and false")
+    return value.lower() == 'true'
+
+
+def _positive(name, value):
+    try:
+        number = float(value)
+    except ValueError:
+        number = float('nan')
+    if not 0.0 < number < 1e6:
+        raise ValueError(f"launch argument {name} is '{value}'; allowed is a number above 0")
+    return number
+
+
+def _common_arguments(layout):
+    return [
+        DeclareLaunchArgument('rviz', default_value='true', description='start RViz (true or false)'),
+        DeclareLaunchArgument(
+            'layout', default_value=share('config', 'rviz', layout), description='layout of RViz'),
+        DeclareLaunchArgument(
+            'use_sim_time', default_value='false', description='follow the topic /clock'),
+    ]
+
+
+def _rviz(use_sim_time):
+    return Node(
+        package='rviz2',
+        executable='rviz2',
+        arguments=['-d', LaunchConfiguration('layout')],
+        parameters=[{'use_sim_time': use_sim_time}],
+        condition=IfCondition(LaunchConfiguration('rviz')),
+    )
+
+
+def controlled_robot(name, controller='servo_constraint_controller', rate=500):
+    """
+    Describe a robot under controller_manager with its controller, its state and RViz.
+
+    name: of config/robots/<name>.urdf.xacro, config/controllers/<name>.yaml and the layout
+          config/rviz/<name>.rviz.
+    controller, rate: defaults of the launch arguments.
+    """
+
+    def start(context):
+        def argument(key):
+            return LaunchConfiguration(key).perform(context)
+
+        use_sim_time = _boolean('use_sim_time', argument('use_sim_time'))
+        _boolean('rviz', argument('rviz'))
+        cycles = _positive('rate', argument('rate'))
+        if cycles != round(cycles):
+            raise ValueError(
+                f"launch argument rate is '{argument('rate')}'; allowed is a whole number above 0")
+        mappings = {'plugin': argument('hardware')}
+        if argument('scenario'):
+            mappings['scenario'] = argument('scenario')
+        description = xacro.process_file(
+            share('config', 'robots', f'{name}.urdf.xacro'), mappings=mappings).toxml()
+        parameters = argument('parameters')
+        if not os.path.isfile(parameters):
+            raise ValueError(f"launch argument parameters is '{parameters}', which is not a file")
+        controllers = [c.strip() for c in argument('controller').split(',') if c.strip()]
+        if controllers == ['none']:
+            controllers = []
+        # A scenario given on the command line is the controllers' as well as the hardware's.
+        overrides = (
+            ['--controller-ros-args', f"-p scenario:={argument('scenario')}"]
+            if argument('scenario') else [])
+        spawned = ['joint_state_broadcaster'] + controllers
+        return [
+            Node(
+                package='robot_state_publisher',
+                executable='robot_state_publisher',
+                parameters=[{'robot_description': description, 'use_sim_time': use_sim_time}],
+            ),
+            Node(
+                package='controller_manager',
+                executable='ros2_control_node',
+                parameters=[
+                    parameters, {'update_rate': int(cycles), 'use_sim_time': use_sim_time}],
+                remappings=[('~/robot_description', '/robot_description')],
+                # Without it there is no robot.
+                on_exit=Shutdown(reason='ros2_control_node ended'),
+            ),
+            Node(
+                package='controller_manager',
+                executable='spawner',
+                arguments=spawned + ['--param-file', parameters] + overrides,
+            ),
+            _rviz(use_sim_time),
+        ]
+
+    return LaunchDescription([
+        DeclareLaunchArgument(
+            'controller', default_value=controller,
+            description='controllers to start, separated by commas; none: the robot moves freely'),
+        DeclareLaunchArgument(
+            'rate', default_value=str(rate), description='cycles of the controllers a second'),
+        DeclareLaunchArgument(
+            'hardware', default_value='constrained_dynamics/ConstrainedSystem',
+            description='hardware_interface plugin of the robot'),
+        DeclareLaunchArgument(
+            'scenario', default_value='',
+            description='constraints and servo-constraints: a path or package://…; '
+            'empty: those of the description and the parameters'),
+        DeclareLaunchArgument(
+            'parameters', default_value=share('config', 'controllers', f'{name}.yaml'),
+            description='parameters of the controllers'),
+        *_common_arguments(f'{name}.rviz'),
+        OpaqueFunction(function=start),
+    ])
+
+
+def scenario_names():
+    """Give the names of the scenarios that are installed with this package."""
+    return sorted(
+        os.path.splitext(file)[0] for file in os.listdir(share('config', 'scenarios'))
+        if file.endswith('.yaml'))
+
+
+def played_scenario(system):
+    """Describe a node that plays a scenario; system: default of the launch argument."""
+
+    def start(context):
+        def argument(key):
+            return LaunchConfiguration(key).perform(context)
+
+        use_sim_time = _boolean('use_sim_time', argument('use_sim_time'))
+        _boolean('rviz', argument('rviz'))
+        chosen = argument('system')
+        if chosen in scenario_names():
+            scenario = share('config', 'scenarios', f'{chosen}.yaml')
+        elif os.path.isfile(chosen) or chosen.startswith('package://'):
+            scenario = chosen
+        else:
+            raise ValueError(
+                f"launch argument system is '{chosen}'; allowed are a file and "
+                + ', '.join(scenario_names()))
+        return [
+            Node(
+                package='constrained_dynamics_ros',
+                executable='scenario_player',
+                name='scenario_player',
+                parameters=[{
+                    'scenario': scenario,
+                    'rate': _positive('rate', argument('rate')),
+                    'real_time_factor': _positive('real_time_factor', argument('real_time_factor')),
+                    'loop': True,
+                    'use_sim_time': use_sim_time,
+                }],
+                on_exit=Shutdown(reason='scenario_player ended'),
+            ),
+            _rviz(use_sim_time),
+        ]
+
+    return LaunchDescription([
+        DeclareLaunchArgument(
+            'system', default_value=system,
+            description='a scenario: one of ' + ', '.join(scenario_names()) + ', or a file'),
+        DeclareLaunchArgument('rate', default_value='100', description='messages a second'),
+        DeclareLaunchArgument(
+            'real_time_factor', default_value='1', description='simulated seconds a second'),
+        *_common_arguments('textbook.rviz'),
+        OpaqueFunction(function=start),
+    ])
