@@ -119,6 +119,27 @@ class Peer:
         self.until(lambda: len(messages) > count, "message")
         return messages[-1]
 
+    def fresh(self, messages):
+        """A message that was sent after now; for hosts that stamp with the clock of the wall."""
+        now = self.node.get_clock().now().nanoseconds
+
+        def is_there():
+            stamp = messages[-1].header.stamp if messages else None
+            return stamp is not None and stamp.sec * 1_000_000_000 + stamp.nanosec > now
+
+        self.until(is_there, "fresh message")
+        return messages[-1]
+
+    def stand_still(self, count=15):
+        """Waits until that many messages in a row have the same positions, and returns these."""
+        def stands():
+            last = [list(message.position) for message in self.joints[-count:]]
+            return len(last) == count and all(positions == last[0] for positions in last)
+
+        del self.joints[:]
+        self.until(stands, "standing still")
+        return list(self.joints[-1].position)
+
     def together(self):
         """Forces, joint states and torques of one cycle that begins after now."""
         first = self.next(self.forces).sequence + 1
