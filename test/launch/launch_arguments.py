@@ -99,7 +99,7 @@ class Files(unittest.TestCase):
                 for plugin in ('constrained_dynamics/ConstrainedSystem', 'driver/Robot'):
                     robot = xml.fromstring(xacro.process_file(file, mappings={'plugin': plugin}).toxml())
                     self.assertEqual(plugin, robot.findtext('ros2_control/hardware/plugin'))
-                    scenario = robot.findtext('ros2_control/hardware/param')
+                    scenario = robot.findtext("ros2_control/hardware/param[@name='scenario']")
                     if plugin == 'driver/Robot':
                         self.assertIsNone(scenario)
                     else:
