@@ -41,7 +41,8 @@ def _positive(name, value):
 
 def _common_arguments(layout):
     return [
-        DeclareLaunchArgument('rviz', default_value='true', description='start RViz (true or false)'),
+        DeclareLaunchArgument(
+            'rviz', default_value='true', description='start RViz (true or false)'),
         DeclareLaunchArgument(
             'layout', default_value=share('config', 'rviz', layout), description='layout of RViz'),
         DeclareLaunchArgument(

@@ -6,7 +6,8 @@ import time
 import unittest
 
 from constrained_dynamics_bringup import share
-from constrained_dynamics_msgs.msg import ConstraintForces, ServoReference, ServoReferences, ServoState
+from constrained_dynamics_msgs.msg import (
+    ConstraintForces, ServoReference, ServoReferences, ServoState)
 from constrained_dynamics_msgs.srv import SetConstraintActive
 from controller_manager_msgs.srv import ListControllers, SwitchController
 import launch

@@ -55,7 +55,8 @@ class LaunchArguments(unittest.TestCase):
 
     def test_when_controllers_are_several_expect_all(self):
         _, nodes = visit(controlled_robot('four_bar'), controller='a_controller, b_broadcaster')
-        self.assertEqual(['joint_state_broadcaster', 'a_controller', 'b_broadcaster'], spawned(nodes)[:3])
+        self.assertEqual(
+            ['joint_state_broadcaster', 'a_controller', 'b_broadcaster'], spawned(nodes)[:3])
 
     def test_when_rate_is_bad_expect_error_that_names_it(self):
         for rate in ('0', '-5', 'fast', 'nan', 'inf', '99.5', ''):
@@ -70,7 +71,8 @@ class LaunchArguments(unittest.TestCase):
 
     def test_when_parameters_are_no_file_expect_error_that_names_them(self):
         self.assert_refused(
-            ('parameters', '/nowhere.yaml'), controlled_robot('four_bar'), parameters='/nowhere.yaml')
+            ('parameters', '/nowhere.yaml'), controlled_robot('four_bar'),
+            parameters='/nowhere.yaml')
 
     def test_when_robot_is_unknown_expect_error_that_names_those_that_exist(self):
         with self.assertRaises(ValueError) as caught:
@@ -97,7 +99,8 @@ class Files(unittest.TestCase):
             with self.subTest(name):
                 file = share('config', 'robots', f'{name}.urdf.xacro')
                 for plugin in ('constrained_dynamics/ConstrainedSystem', 'driver/Robot'):
-                    robot = xml.fromstring(xacro.process_file(file, mappings={'plugin': plugin}).toxml())
+                    text = xacro.process_file(file, mappings={'plugin': plugin}).toxml()
+                    robot = xml.fromstring(text)
                     self.assertEqual(plugin, robot.findtext('ros2_control/hardware/plugin'))
                     scenario = robot.findtext("ros2_control/hardware/param[@name='scenario']")
                     if plugin == 'driver/Robot':
