@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <stdexcept>
 
-#include <Eigen/Core>
+#include <Eigen/Geometry>
 
 #include <constrained_dynamics/rigid_body_system.hpp>
 

@@ -14,8 +14,10 @@ import sys
 
 import numpy as np
 
-from . import Scenario, example, examples
+from . import Scenario
+from .commands import add_scenario_arguments, find_scenario
 from .drawing import COLOURS, Drawing
+from .rotations import quaternions
 from .shapes import scenario_robots, urdf_shapes
 
 MOST_FRAMES = 500
@@ -43,10 +45,11 @@ class Blob:
         return base64.b64encode(b"".join(self._parts)).decode("ascii")
 
 
-def write_page(record, path, *, title="run", description="", shapes=(), notes=()):
+def write_page(record, path, *, title="run", description="", shapes=(), notes=(), libraries=None):
     """Writes the page of a Record; returns its size in bytes.
 
     shapes: of shapes.urdf_shapes, for instance; links without shapes are drawn as sticks between joints.
+    libraries: where the page finds what write_libraries wrote, as seen from the page; None puts them into the page.
     """
     if len(record) < 2:
         raise ValueError("the record has %d output times; a page needs two or more" % len(record))
@@ -71,29 +74,40 @@ def write_page(record, path, *, title="run", description="", shapes=(), notes=()
             "DETAILS": "<details><summary>more</summary><p>%s</p></details>" % html.escape(details)
             if details.strip() else "",
             "STYLE": (folder / "page.css").read_text(encoding="utf-8"),
-            "MESHCAT": _script(_meshcat()), "PLOTLY": _script(_plotly()),
+            "MESHCAT": _element("meshcat", libraries), "PLOTLY": _element("plotly", libraries),
             "LICENCES": _script(_licences()),
             "DATA": json.dumps(data, allow_nan=False).replace("</", "<\\/"), "BLOB": blob.text(),
+            "SCENE": (folder / "scene.js").read_text(encoding="utf-8"),
             "PROGRAM": (folder / "page.js").read_text(encoding="utf-8")}.items():
         page = page.replace("{{" + key + "}}", value)
     Path(path).write_text(page, encoding="utf-8")
     return len(page.encode("utf-8"))
 
 
-def write_scenario_page(scenario, path, overrides=(), *, until=None):
+def write_libraries(folder):
+    """Writes what several pages may share: meshcat.js and plotly.js."""
+    for name, text in LIBRARIES.items():
+        (Path(folder) / (name + ".js")).write_text(text(), encoding="utf-8")
+
+
+def write_scenario_page(scenario, path, overrides=(), *, until=None, output_interval=None, libraries=None):
     """Runs a scenario file and writes its page; returns the Record and the size of the page."""
-    notes = []
     loaded = Scenario.load(str(scenario), list(overrides))
-    record = loaded.run(until=until)
-    shapes = []
+    record = loaded.run(until=until, output_interval=output_interval)
+    return record, write_record_page(scenario, loaded, record, path, libraries=libraries)
+
+
+def write_record_page(scenario, loaded, record, path, *, libraries=None):
+    """The page of a record of a loaded scenario, with the shapes of its robots; returns its size."""
+    notes, shapes = [], []
     for text, folder, prefix in scenario_robots(scenario, notes):
         shapes += urdf_shapes(text, folder, prefix, notes)
     if not record.result.completed:
         notes.append("The run ended early, at t = %.6g s: %s." % (
             record.result.time, record.result.status.name.lower()))
-    size = write_page(
-        record, path, title=loaded.name, description=loaded.description, shapes=shapes, notes=notes)
-    return record, size
+    return write_page(
+        record, path, title=loaded.name, description=loaded.description, shapes=shapes, notes=notes,
+        libraries=libraries)
 
 
 # ---- libraries -----------------------------------------------------------------------------------
@@ -120,38 +134,22 @@ def _plotly():
     return _library("plotly", "package_data/plotly.min.js")
 
 
+LIBRARIES = {"meshcat": _meshcat, "plotly": _plotly}
+
+
+def _element(name, folder):
+    """The element that loads a library: with its text, or from a folder."""
+    if folder is not None:
+        return '<script src="%s/%s.js"></script>' % (folder, name)
+    return "<script>%s</script>" % _script(LIBRARIES[name]())
+
+
 def _script(text):
     """JavaScript that can stand inside an HTML element."""
     return text.replace("</script", "<\\/script")
 
 
 # ---- the scene -----------------------------------------------------------------------------------
-
-
-def _quaternions(rotations):
-    """x y z w of rotations (…, 3, 3)."""
-    r = np.asarray(rotations)
-    trace = np.trace(r, axis1=-2, axis2=-1)
-    squares = np.stack([
-        1 + 2 * r[..., 0, 0] - trace, 1 + 2 * r[..., 1, 1] - trace, 1 + 2 * r[..., 2, 2] - trace, 1 + trace], -1)
-    largest = np.argmax(squares, axis=-1)
-    out = np.empty(r.shape[:-2] + (4,))
-    for k in range(4):
-        at = largest == k
-        root = 2 * np.sqrt(squares[at][:, k])
-        m = r[at]
-        d = [m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1]]
-        s = {(0, 1): m[:, 0, 1] + m[:, 1, 0], (0, 2): m[:, 0, 2] + m[:, 2, 0], (1, 2): m[:, 1, 2] + m[:, 2, 1]}
-        part = np.empty((m.shape[0], 4))
-        for j in range(4):
-            if j == k:
-                part[:, j] = root / 4
-            elif k == 3 or j == 3:
-                part[:, j] = d[min(j, k)] / root
-            else:
-                part[:, j] = s[min(j, k), max(j, k)] / root
-        out[at] = part
-    return out
 
 
 def _shape(shape, blob, frames):
@@ -176,7 +174,7 @@ def _scene(drawing, blob):
     return {
         "frames": frames,
         "positions": blob.add(drawing.poses[..., :3, 3], "float32"),
-        "quaternions": blob.add(_quaternions(drawing.poses[..., :3, :3]), "float32"),
+        "quaternions": blob.add(quaternions(drawing.poses[..., :3, :3]), "float32"),
         "shapes": [_shape(shape, blob, frames) for shape in drawing.shapes],
         "points": blob.add(stack(drawing.points), "float32"), "pointCount": len(drawing.points),
         "sticks": drawing.sticks, "particles": getattr(drawing, "particles", []),
@@ -299,13 +297,11 @@ def _plots(record):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m constrained_dynamics.page", description=__doc__.splitlines()[0])
-    parser.add_argument("scenario", help="a scenario file, or the name of an example: " + ", ".join(examples()))
+    add_scenario_arguments(parser)
     parser.add_argument("-o", "--output", help="page to write (default: <name>.html)")
-    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as cdyn run --set")
-    parser.add_argument("--until", type=float, help="end of the run [s]")
     options = parser.parse_args(arguments)
     try:
-        scenario = options.scenario if Path(options.scenario).is_file() else example(options.scenario)
+        scenario = find_scenario(options.scenario)
         output = options.output or Path(scenario).stem + ".html"
         record, size = write_scenario_page(scenario, output, options.set, until=options.until)
     except (ValueError, OSError, ImportError) as error:
