@@ -71,6 +71,7 @@ class Peer:
         self.process.send_signal(how)
         code = self.process.wait(PATIENCE)
         self.process.stderr.close()
+        self.spin(0.2)  # what it said last
         return code
 
     def destroy(self):
@@ -133,6 +134,14 @@ def node():
     rclpy.init()
     yield rclpy.create_node(f"peer_{os.getpid()}")
     rclpy.try_shutdown()
+
+
+@pytest.fixture(scope="module")
+def standing(node):
+    """A four-bar that is paused, for requests that change nothing."""
+    peer = Peer(node, scenario="four_bar", paused=True)
+    yield peer
+    peer.destroy()
 
 
 @pytest.fixture

@@ -166,8 +166,8 @@ void ScenarioPlayer::publish()
     time, sequence_, hosted_.has_failed() ? hosted_.failure() : hosted_.status(),
     hosted_.dynamics(), workspace, forces_);
   force_publisher_->publish(forces_);
-  joint_publisher_->publish(
-    joint_states_.write(message_time, workspace.terms(), simulation.inputs()));
+  joint_publisher_->publish(joint_states_.write(
+    message_time, workspace.terms().coordinates, workspace.terms().rates, simulation.inputs()));
   torques_.header.stamp = message_time;
   torques_.effort.assign(
     simulation.inputs().data(), simulation.inputs().data() + simulation.inputs().size());

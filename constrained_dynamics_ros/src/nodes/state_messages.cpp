@@ -27,14 +27,14 @@ JointStates::JointStates(const System & system)
 }
 
 const sensor_msgs::msg::JointState & JointStates::write(
-  const builtin_interfaces::msg::Time & stamp, const constrained_dynamics::SystemTerms & terms,
-  const Eigen::VectorXd & inputs)
+  const builtin_interfaces::msg::Time & stamp, const Eigen::VectorXd & q,
+  const Eigen::VectorXd & rates, const Eigen::VectorXd & inputs)
 {
   message_.header.stamp = stamp;
   for (std::size_t i = 0; i < message_.name.size(); ++i)
   {
-    message_.position[i] = terms.coordinates(static_cast<Eigen::Index>(i));
-    message_.velocity[i] = terms.rates(static_cast<Eigen::Index>(i));
+    message_.position[i] = q(static_cast<Eigen::Index>(i));
+    message_.velocity[i] = rates(static_cast<Eigen::Index>(i));
     message_.effort[i] = inputs_[i] < 0 ? 0.0 : inputs(inputs_[i]);
   }
   return message_;

@@ -25,10 +25,10 @@ class JointStates
 public:
   explicit JointStates(const constrained_dynamics::System & system);
 
-  /// @param terms of the last update. @param inputs τ.
+  /// @param q coordinates. @param rates q̇. @param inputs τ.
   const sensor_msgs::msg::JointState & write(
-    const builtin_interfaces::msg::Time & stamp, const constrained_dynamics::SystemTerms & terms,
-    const Eigen::VectorXd & inputs);
+    const builtin_interfaces::msg::Time & stamp, const Eigen::VectorXd & q,
+    const Eigen::VectorXd & rates, const Eigen::VectorXd & inputs);
 
 private:
   sensor_msgs::msg::JointState message_;
