@@ -8,14 +8,16 @@ Everything happens in one thread: a request is met between two cycles.
 import dataclasses
 import math
 from pathlib import Path
+import signal
 import sys
 import time
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
 from constrained_dynamics_msgs.msg import ConstraintEvent, ConstraintForces
 from constrained_dynamics_msgs.srv import ApplyImpulse, SetConstraintActive, StepSimulation
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -329,20 +331,24 @@ def find_scenario(name):
 
 def main(arguments=None):
     """Exit codes as cdyn: 0, 2 for bad input."""
-    rclpy.init(args=arguments)
+    # Of rclpy's own handlers, an interrupt may come out anywhere; here it ends the loop.
+    stopped = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.append(True))
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     try:
         host = ScenarioHost()
     except Exception as error:  # rclpy has its own for parameters of the wrong type
         print(f"scenario_host: {error}", file=sys.stderr)
         rclpy.try_shutdown()
         return 2
-    try:
-        rclpy.spin(host)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        host.destroy_node()
-        rclpy.try_shutdown()
+    executor = SingleThreadedExecutor()
+    executor.add_node(host)
+    while not stopped:
+        executor.spin_once(timeout_sec=0.1)
+    executor.shutdown()
+    host.destroy_node()
+    rclpy.try_shutdown()
     return 0
 
 
