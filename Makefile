@@ -29,10 +29,10 @@ BENCH ?= full
 # (the repository was moved or copied) is made anew.
 define configure
 @if [ -f build/$(1)/CMakeCache.txt ] && \
-  ! grep -qxF 'CMAKE_HOME_DIRECTORY:INTERNAL=$(CURDIR)' build/$(1)/CMakeCache.txt; \
+  ! grep -qxF 'CMAKE_HOME_DIRECTORY:INTERNAL=$(CURDIR)/setup' build/$(1)/CMakeCache.txt; \
   then rm -rf build/$(1); fi
 @echo "== configure: $(1)"
-@mkdir -p build && cmake --preset $(1) $(werror) >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
+@mkdir -p build && touch build/COLCON_IGNORE && cmake -S setup --preset $(1) $(werror) >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
 @grep -E '^-- (Pinocchio|Robots)|Warning' build/$(1).log
 endef
 
@@ -67,6 +67,10 @@ demo: setup ## a robot with its constraint forces: table, CSV, plot and a page t
 	@$(venv)/bin/python -B -m constrained_dynamics.page $(demo_scenario) -o $(demo_out)/panda_cutter.html
 	@echo "== written: $(demo_out)/panda_cutter.csv $(demo_out)/panda_cutter.png"
 	@echo "== open in a browser: $(demo_out)/panda_cutter.html"
+	@if [ -f .venv-ros/set-up-complete ]; then \
+	  echo "== ROS 2: scenario_host, live" && cmake --build $(build) --parallel $(JOBS) --target ros_messages && \
+	  setup/with_ros.sh $(build) python -m constrained_dynamics_ros.show $(demo_scenario); \
+	  else echo "== ROS 2: left out (no .venv-ros; setup/setup.sh says why)"; fi
 
 campaign: build ## the long tests, with their large counts
 	@setup/run_tests.sh $(build) -j $(JOBS) -C Campaign -L campaign

@@ -11,6 +11,7 @@
 #   --gallery      also what `make gallery` needs
 # environment:
 #   CD_SKIP_APT=1  leave Debian packages alone (their parts come from somewhere else)
+#   CD_SKIP_ROS=1  no .venv-ros: scenario_host and its tests are left out
 #   CD_PYTHON=...  the Python interpreter that makes the virtual environment
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -132,13 +133,13 @@ install_packages() {
     "Is there a network? A mirror can be named by the environment variable PIP_INDEX_URL."
 }
 
-# make_environment FOLDER REQUIREMENTS OLDEST_PYTHON WHAT: a virtual environment with exactly the
-# packages that a file names.
+# make_environment FOLDER REQUIREMENTS OLDEST_PYTHON WHAT [REPAIR]: a virtual environment with exactly the
+# packages that a file names, and then a Python script run in it.
 make_environment() {
-  local venv=$1 requirements=$2 oldest=$3 what=$4
+  local venv=$1 requirements=$2 oldest=$3 what=$4 repair=${5:-}
   local stamp=$venv/set-up-complete wanted python count log
   # The stamp is written last and holds what the environment was made from.
-  wanted="$(sha256sum <"$requirements" | cut -d' ' -f1) $PWD/$venv"
+  wanted="$(cat "$requirements" ${repair:+"$repair"} | sha256sum | cut -d' ' -f1) $PWD/$venv"
   if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && "$venv/bin/python" -c '' 2>/dev/null; then
     return 0
   fi
@@ -165,6 +166,9 @@ make_environment() {
   "$venv/bin/python" -m pip --disable-pip-version-check check 2>&1 | grep -v '^meshcat ' >"$log" || true
   grep -q 'requires\|which has\|incompatible' "$log" &&
     say "pip check of $venv: $(tr '\n' ';' <"$log")"
+  if [ -n "$repair" ] && ! "$venv/bin/python" -B "$repair" >"$log" 2>&1; then
+    give_up "$repair failed in $venv: $(tail -n 1 "$log")"
+  fi
   printf '%s\n' "$wanted" >"$stamp"
   rm -f "$log"
   trap - INT TERM
@@ -188,3 +192,12 @@ for addition in "${additions[@]}"; do
     printf '%s\n' "$wanted" >"$stamp"
   fi
 done
+
+# ROS 2 for machines without it. PyPI has its wheels for two kinds of processors and some versions of Python.
+ros_python=$("$venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+case "${CD_SKIP_ROS:+skip}-$(uname -s)-$(uname -m)-$ros_python" in
+  -Linux-x86_64-3.1[0-4] | -Linux-aarch64-3.1[0-4])
+    make_environment .venv-ros setup/requirements-ros.txt 3.10 "of ROS 2" setup/ros_wheels/repair.py ;;
+  skip-*) say "CD_SKIP_ROS is set: no .venv-ros" ;;
+  *) say "no ROS wheels for $(uname -m) and Python $ros_python: scenario_host and its tests are left out" ;;
+esac

@@ -29,3 +29,10 @@ install(FILES
   ${CMAKE_CURRENT_BINARY_DIR}/constrained_dynamics_coreConfigVersion.cmake
   DESTINATION ${cd_package_dir}
 )
+
+# What ROS 2 tools look for: the manifest, and an entry of that name in the index of packages.
+install(FILES package.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/constrained_dynamics_core)
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/ament_index_entry "")
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ament_index_entry
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/ament_index/resource_index/packages
+  RENAME constrained_dynamics_core)

@@ -85,8 +85,6 @@ Status Dynamics::reduce(
   if (system().driven_speeds().empty())
   {
     kane.respond(workspace.terms().input_matrix, reduction.input_response_);
-    reduction.effort_metric_.noalias() =
-      workspace.terms().input_matrix.transpose() * reduction.input_response_;
   }
   else
   {

@@ -526,8 +526,13 @@ Status RigidBodySystem::do_update_dynamics(SystemData & data) const noexcept CD_
     impl_->model, d.data, ConstVectorRef(d.configuration), ConstVectorRef(terms.speeds));
 
   Eigen::MatrixXd & Q = terms.mass_matrix;
-  Q.triangularView<Eigen::Upper>() = d.data.M;
-  Q.triangularView<Eigen::StrictlyLower>() = d.data.M.transpose();
+  for (Eigen::Index j = 0; j < Q.cols(); ++j)  // crba fills the upper triangle
+  {
+    for (Eigen::Index i = 0; i <= j; ++i)
+    {
+      Q(i, j) = Q(j, i) = d.data.M(i, j);
+    }
+  }
   Q.diagonal() += tree.armature;
 
   Eigen::VectorXd & P = terms.force;

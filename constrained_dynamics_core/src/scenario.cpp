@@ -997,6 +997,11 @@ std::shared_ptr<const ServoLaw> Scenario::servo_law() const
   return impl_->servo ? impl_->servo->law : nullptr;
 }
 
+const ServoDrive * Scenario::servo_drive() const
+{
+  return impl_->servo ? &impl_->servo->drive : nullptr;
+}
+
 std::shared_ptr<InputLaw> Scenario::make_input_law() const
 {
   std::shared_ptr<InputLaw> formulas;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "is_finite.hpp"
 #include "names.hpp"
 
 namespace constrained_dynamics
@@ -77,7 +78,7 @@ Status System::update_dynamics(SystemData & data) const noexcept CD_NONBLOCKING
   }
   const SystemTerms & terms = data.terms;
   const bool finite =
-    terms.mass_matrix.allFinite() && terms.force.allFinite() && terms.input_matrix.allFinite();
+    is_finite(terms.mass_matrix) && is_finite(terms.force) && is_finite(terms.input_matrix);
   return finite ? Status::kOk : Status::kNonFiniteResult;
 }
 

@@ -10,6 +10,7 @@
 #include "constrained_dynamics/constraint.hpp"
 #include "constrained_dynamics/dynamics.hpp"
 #include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/servo_input_law.hpp"
 #include "constrained_dynamics/servo_law.hpp"
 #include "constrained_dynamics/simulation.hpp"
 #include "constrained_dynamics/status.hpp"
@@ -89,6 +90,8 @@ public:
 
   /// The law of `servo` and `servo_law`; null where the file has none.
   std::shared_ptr<const ServoLaw> servo_law() const;
+  /// What the tasks of the law follow; null where the file has none.
+  const ServoDrive * servo_drive() const;
 
   /// The law of `inputs` and `external`, or of `servo` (a ServoInputLaw, started at the initial
   /// state), with scratch of its own; null where the file has none of them.

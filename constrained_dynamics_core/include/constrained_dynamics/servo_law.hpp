@@ -30,6 +30,7 @@
 namespace constrained_dynamics
 {
 
+class ForceServo;
 class ServoLaw;
 
 /// Which of the controls that realise the servo-constraints is taken.
@@ -267,7 +268,8 @@ private:
   ServoOptions options_;
   std::vector<ReferenceLayout> layouts_;
   std::vector<int> offsets_;
-  std::vector<std::vector<int>> levels_;  // tasks of each level, in the order of priority
+  std::vector<const ForceServo *> force_of_;  // of each task; null: it is about motion
+  std::vector<std::vector<int>> levels_;      // tasks of each level, in the order of priority
   int row_count_ = 0;
   bool uses_forces_ = false;  // force rows or cones
   bool limited_ = false;      // limits or cones

@@ -137,6 +137,13 @@ public:
   /// What happened since `start`, in the order of time. Where more happened than
   /// kEventCapacity in cycles of `step` outside of `run`, the later ones are only counted.
   const std::vector<ContactEvent> & events() const { return events_; }
+  /// Forgets what happened so far, so that a simulation without an end keeps room for what comes.
+  /// Real-time safe: yes.
+  void clear_events() noexcept CD_NONBLOCKING
+  {
+    events_.clear();
+    lost_events_ = 0;
+  }
   long lost_event_count() const { return lost_events_; }
   static constexpr std::size_t kEventCapacity = 4096;
 

@@ -35,6 +35,8 @@ class Drawing:
         self.shapes, self.sticks, self.points, self.arrows, self.trails = [], [], [], [], []
         self.frames, self.poses = [], np.zeros((len(index), 0, 4, 4))
         self.normals = []
+        # Where points come from: frames, or the coordinates of particles ({axis: coordinate}).
+        self.point_frames, self.point_coordinates = [], []
         if self.system.frame_names:
             self._draw_bodies(list(shapes))
             self._draw_constraints()
@@ -62,7 +64,7 @@ class Drawing:
         for a, b in dict.fromkeys(sticks + self._tool_sticks()):
             length = np.linalg.norm(place[a] - place[b], axis=1)
             if length.max() > 1e-6 and (np.ptp(length) < 1e-6 * max(length.max(), 1.0) or a == "world"):
-                self._stick(place[a], place[b])
+                self._stick(a, b, place)
         self._draw_free_bodies(place, drawn, extent)
         self.frames = list(dict.fromkeys(
             ["world"] + [shape.frame for shape in self.shapes] + self._ends() + self._constraint_frames()))
@@ -121,8 +123,9 @@ class Drawing:
                 self.shapes.append(Shape(
                     "box", name, np.eye(4), (0.06 * extent,) * 3, (0.45, 0.55, 0.7)))
 
-    def _stick(self, a, b):
-        self.points += [a, b]
+    def _stick(self, a, b, place):
+        self.points += [place[a], place[b]]
+        self.point_frames += [a, b]
         self.sticks.append((len(self.points) - 2, len(self.points) - 1))
 
     # ---- constraints -------------------------------------------------------------------------------
@@ -146,7 +149,7 @@ class Drawing:
             elif isinstance(constraint, _core.KnifeEdge):
                 self._blade(constraint, a)
             elif isinstance(constraint, _core.Distance):
-                self._stick(self.place[a], self.place[b])
+                self._stick(a, b, self.place)
 
     def _plane(self, a, b, normal, offset, seen):
         """The part of a plane of frame B that A comes close to."""
@@ -265,6 +268,7 @@ class Drawing:
             label = "point " + suffix.strip("_") if suffix else "point"
             self.place[label] = position
             self.points.append(position)
+            self.point_coordinates.append({order[axis]: i for axis, i in axes.items()})
             self.trails.append(position)
             arrow = Arrow("constraint force on " + label, "force", position, force, COLOURS[number % len(COLOURS)])
             if arrow.largest > 1e-9:

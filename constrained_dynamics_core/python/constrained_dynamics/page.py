@@ -14,8 +14,10 @@ import sys
 
 import numpy as np
 
-from . import Scenario, example, examples
+from . import Scenario
+from .commands import add_scenario_arguments, find_scenario
 from .drawing import COLOURS, Drawing
+from .rotations import quaternions
 from .shapes import scenario_robots, urdf_shapes
 
 MOST_FRAMES = 500
@@ -58,27 +60,43 @@ def write_page(record, path, *, title="run", description="", shapes=(), notes=()
     data = {
         "title": title,
         "time": blob.add(drawing.time, "float32"),
-        "scene": _scene(drawing, blob),
+        "scene": scene_data(drawing, blob),
         "plots": _plots(record),
         "notes": list(notes),
     }
     if drawing.is_empty():
         data["notes"].append("This system has no bodies and no points x, y, z to draw: plots only.")
-    folder = Path(__file__).parent
-    page = (folder / "page.html").read_text(encoding="utf-8")
-    summary, _, details = description.strip().partition("\n")
-    for key, value in {
-            "TITLE": html.escape(title.replace("_", " ")), "SUMMARY": html.escape(summary),
-            "DETAILS": "<details><summary>more</summary><p>%s</p></details>" % html.escape(details)
-            if details.strip() else "",
-            "STYLE": (folder / "page.css").read_text(encoding="utf-8"),
-            "MESHCAT": _element("meshcat", libraries), "PLOTLY": _element("plotly", libraries),
-            "LICENCES": _script(_licences()),
-            "DATA": json.dumps(data, allow_nan=False).replace("</", "<\\/"), "BLOB": blob.text(),
-            "PROGRAM": (folder / "page.js").read_text(encoding="utf-8")}.items():
-        page = page.replace("{{" + key + "}}", value)
+    page = fill_template("page", title, description, data, blob, libraries)
     Path(path).write_text(page, encoding="utf-8")
     return len(page.encode("utf-8"))
+
+
+def fill_template(name, title, description, data, blob, libraries=None):
+    """The text of a page out of the template name.html, with the program name.js; libraries as write_page."""
+    folder = Path(__file__).parent
+    own = lambda file: (folder / file).read_text(encoding="utf-8")
+    page = own(name + ".html")
+    summary, _, details = description.strip().partition("\n")
+    for key, value in {
+            "TITLE": lambda: html.escape(title.replace("_", " ")), "SUMMARY": lambda: html.escape(summary),
+            "DETAILS": lambda: "<details><summary>more</summary><p>%s</p></details>" % html.escape(details)
+            if details.strip() else "",
+            "STYLE": lambda: own("page.css"),
+            "MESHCAT": lambda: _element("meshcat", libraries), "PLOTLY": lambda: _element("plotly", libraries),
+            "LICENCES": lambda: _script(_licences()),
+            "DATA": lambda: json.dumps(data, allow_nan=False).replace("</", "<\\/"), "BLOB": blob.text,
+            "SCENE": lambda: own("scene.js"), "PROGRAM": lambda: own(name + ".js")}.items():
+        if "{{" + key + "}}" in page:
+            page = page.replace("{{" + key + "}}", value())
+    return page
+
+
+def scenario_shapes(path, notes):
+    """Shapes of the robots of a scenario file; what cannot be read goes into `notes`."""
+    shapes = []
+    for text, folder, prefix in scenario_robots(path, notes):
+        shapes += urdf_shapes(text, folder, prefix, notes)
+    return shapes
 
 
 def write_libraries(folder):
@@ -96,9 +114,8 @@ def write_scenario_page(scenario, path, overrides=(), *, until=None, output_inte
 
 def write_record_page(scenario, loaded, record, path, *, libraries=None):
     """The page of a record of a loaded scenario, with the shapes of its robots; returns its size."""
-    notes, shapes = [], []
-    for text, folder, prefix in scenario_robots(scenario, notes):
-        shapes += urdf_shapes(text, folder, prefix, notes)
+    notes = []
+    shapes = scenario_shapes(scenario, notes)
     if not record.result.completed:
         notes.append("The run ended early, at t = %.6g s: %s." % (
             record.result.time, record.result.status.name.lower()))
@@ -149,32 +166,6 @@ def _script(text):
 # ---- the scene -----------------------------------------------------------------------------------
 
 
-def _quaternions(rotations):
-    """x y z w of rotations (…, 3, 3)."""
-    r = np.asarray(rotations)
-    trace = np.trace(r, axis1=-2, axis2=-1)
-    squares = np.stack([
-        1 + 2 * r[..., 0, 0] - trace, 1 + 2 * r[..., 1, 1] - trace, 1 + 2 * r[..., 2, 2] - trace, 1 + trace], -1)
-    largest = np.argmax(squares, axis=-1)
-    out = np.empty(r.shape[:-2] + (4,))
-    for k in range(4):
-        at = largest == k
-        root = 2 * np.sqrt(squares[at][:, k])
-        m = r[at]
-        d = [m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1]]
-        s = {(0, 1): m[:, 0, 1] + m[:, 1, 0], (0, 2): m[:, 0, 2] + m[:, 2, 0], (1, 2): m[:, 1, 2] + m[:, 2, 1]}
-        part = np.empty((m.shape[0], 4))
-        for j in range(4):
-            if j == k:
-                part[:, j] = root / 4
-            elif k == 3 or j == 3:
-                part[:, j] = d[min(j, k)] / root
-            else:
-                part[:, j] = s[min(j, k), max(j, k)] / root
-        out[at] = part
-    return out
-
-
 def _shape(shape, blob, frames):
     out = {
         "kind": shape.kind, "frame": frames.index(shape.frame), "size": shape.size, "colour": shape.colour,
@@ -190,14 +181,15 @@ def _shape(shape, blob, frames):
     return out
 
 
-def _scene(drawing, blob):
+def scene_data(drawing, blob):
+    """A drawing as data of scene.js; arrays go into `blob`."""
     frames = list(drawing.frames)
     position, target = drawing.camera()
     stack = lambda arrays: np.stack(arrays, axis=1) if arrays else np.zeros((len(drawing.time), 0, 3))
     return {
         "frames": frames,
         "positions": blob.add(drawing.poses[..., :3, 3], "float32"),
-        "quaternions": blob.add(_quaternions(drawing.poses[..., :3, :3]), "float32"),
+        "quaternions": blob.add(quaternions(drawing.poses[..., :3, :3]), "float32"),
         "shapes": [_shape(shape, blob, frames) for shape in drawing.shapes],
         "points": blob.add(stack(drawing.points), "float32"), "pointCount": len(drawing.points),
         "sticks": drawing.sticks, "particles": getattr(drawing, "particles", []),
@@ -320,13 +312,11 @@ def _plots(record):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m constrained_dynamics.page", description=__doc__.splitlines()[0])
-    parser.add_argument("scenario", help="a scenario file, or the name of an example: " + ", ".join(examples()))
+    add_scenario_arguments(parser)
     parser.add_argument("-o", "--output", help="page to write (default: <name>.html)")
-    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as cdyn run --set")
-    parser.add_argument("--until", type=float, help="end of the run [s]")
     options = parser.parse_args(arguments)
     try:
-        scenario = options.scenario if Path(options.scenario).is_file() else example(options.scenario)
+        scenario = find_scenario(options.scenario)
         output = options.output or Path(scenario).stem + ".html"
         record, size = write_scenario_page(scenario, output, options.set, until=options.until)
     except (ValueError, OSError, ImportError) as error:

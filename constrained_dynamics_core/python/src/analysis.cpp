@@ -7,6 +7,7 @@
 #include "constrained_dynamics/derivatives.hpp"
 #include "constrained_dynamics/integrability.hpp"
 #include "constrained_dynamics/linearisation.hpp"
+#include "constrained_dynamics/underactuation.hpp"
 #include "owned_workspace.hpp"
 #include "simulation.hpp"
 
@@ -259,6 +260,23 @@ void bind_integrability(nb::module_ & module)
     "Which rows are exact and whether the set is integrable, numerically near q.");
 }
 
+void bind_underactuation(nb::module_ & module)
+{
+  using Report = UnderactuationReport;
+  nb::class_<Report> report(
+    module, "UnderactuationReport", "What no input can change at a state (E27): W (Q u̇ − P) = 0.");
+  def_view(report, "motions", &Report::motions, "W (p − g × n)");
+  def_view(report, "inertia", &Report::inertia, "W Q (p − g × n)");
+  def_view(report, "force", &Report::force, "W P (p − g)");
+  report.def_ro("degrees_of_freedom", &Report::degrees_of_freedom, "p")
+    .def_ro("input_rank", &Report::input_rank, "g");
+  module.def(
+    "analyse_underactuation",
+    [](const Dynamics & d, const State & state, OwnedWorkspace & w)
+    { return analyse_underactuation(d, state, w.of(d)); },
+    "dynamics"_a, "state"_a, "workspace"_a);
+}
+
 }  // namespace
 
 void bind_analysis(nb::module_ & module)
@@ -267,6 +285,7 @@ void bind_analysis(nb::module_ & module)
   bind_linearisation(module);
   bind_assembly(module);
   bind_integrability(module);
+  bind_underactuation(module);
 }
 
 }  // namespace constrained_dynamics::python

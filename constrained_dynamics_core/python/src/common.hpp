@@ -106,6 +106,8 @@ void bind_constraints(nb::module_ & module);
 void bind_python_constraints(nb::module_ & module);
 void bind_dynamics(nb::module_ & module);
 void bind_contacts(nb::module_ & module);
+void bind_servo(nb::module_ & module);  // calls bind_references
+void bind_references(nb::module_ & module);
 void bind_simulation(nb::module_ & module);
 void bind_scenario(nb::module_ & module);
 void bind_analysis(nb::module_ & module);

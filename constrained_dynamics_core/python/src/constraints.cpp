@@ -21,6 +21,7 @@
 #include "constrained_dynamics/constraints/prescribed_motion.hpp"
 #include "constrained_dynamics/constraints/rolling.hpp"
 #include "gain_argument.hpp"
+#include "python_function.hpp"
 
 namespace constrained_dynamics::python
 {
@@ -31,21 +32,6 @@ namespace
 // A constraint refers to its system: the Python object of the system (argument 3) outlives it.
 using KeepsSystem = nb::keep_alive<1, 3>;
 using Vector = VectorArgument;
-
-FormulaNames names_of(const nb::dict & parameters, const nb::dict & definitions)
-{
-  FormulaNames names;
-  for (const auto & [name, value] : parameters)
-  {
-    names.parameters.emplace_back(nb::cast<std::string>(name), nb::cast<double>(nb::float_(value)));
-  }
-  for (const auto & [name, formula] : definitions)
-  {
-    names.definitions.emplace_back(
-      nb::cast<std::string>(name), nb::cast<std::string>(nb::str(formula)));
-  }
-  return names;
-}
 
 /// The index of a constraint that exists. @throw IndexError.
 int existing(const ConstraintSet & set, int i)
@@ -273,7 +259,7 @@ void bind_between_frames(nb::module_ & module)
             {nb::cast<std::string>(axis), nb::cast<std::string>(nb::str(formula))});
         }
         new (self) PrescribedPosition(
-          name, system, frame_a, frame_b, components, names_of(parameters, definitions));
+          name, system, frame_a, frame_b, components, formula_names(parameters, definitions));
       },
       "name"_a, "system"_a, "frame_a"_a, "frame_b"_a = "world", nb::kw_only(), "position"_a,
       "parameters"_a = nb::dict(), "definitions"_a = nb::dict(), KeepsSystem());
@@ -310,7 +296,7 @@ void bind_of_coordinates(nb::module_ & module)
         const nb::dict & definitions)
       {
         new (self) PrescribedCoordinate(
-          name, system, coordinate, formula, names_of(parameters, definitions));
+          name, system, coordinate, formula, formula_names(parameters, definitions));
       },
       "name"_a, "system"_a, "coordinate"_a, "formula"_a, nb::kw_only(), "parameters"_a = nb::dict(),
       "definitions"_a = nb::dict(), KeepsSystem());
@@ -377,8 +363,8 @@ void bind_of_coordinates(nb::module_ & module)
         const std::vector<std::string> & rows, const nb::dict & parameters,
         const nb::dict & definitions, const std::vector<std::string> & labels)
       {
-        new (self)
-          FormulaConstraint(name, system, level, rows, names_of(parameters, definitions), labels);
+        new (self) FormulaConstraint(
+          name, system, level, rows, formula_names(parameters, definitions), labels);
       },
       "name"_a, "system"_a, "level"_a, "rows"_a, nb::kw_only(), "parameters"_a = nb::dict(),
       "definitions"_a = nb::dict(), "labels"_a = std::vector<std::string>(), KeepsSystem());

@@ -186,12 +186,50 @@ void bind_impacts(nb::module_ & module)
     "Speeds after an impact at a state. Raises ValueError where there is no solution.");
 }
 
+/// Derivatives of what an impact gives.
+struct ImpactDerivatives
+{
+  Eigen::MatrixXd by_speeds, by_impulse, by_position;
+};
+
+ImpactDerivatives differentiate(
+  const Dynamics & dynamics, const ImpactProblem & problem, const State & state)
+{
+  const ImpactSolution checked_by_it = impact(dynamics, problem, state);
+  Workspace workspace(dynamics);
+  ImpactSolver solver(dynamics, problem.contacts.size());
+  ImpactSolution solution(dynamics, problem.contacts.size());
+  const auto n = checked_by_it.speeds.size();
+  ImpactDerivatives out{Eigen::MatrixXd(n, n), Eigen::MatrixXd(n, n), Eigen::MatrixXd(n, n)};
+  const char * what = "differentiate_impact";
+  require_output(solver.solve(problem, state.time, state.q, state.u, workspace, solution), what);
+  require_output(solver.derivatives(problem, out.by_speeds, out.by_impulse), what);
+  require_output(
+    solver.position_derivative(problem, state.time, state.q, state.u, workspace, out.by_position),
+    what);
+  return out;
+}
+
+void bind_impact_derivatives(nb::module_ & module)
+{
+  nb::class_<ImpactDerivatives> binding(
+    module, "ImpactDerivatives",
+    "Derivatives of u⁺ for contacts that push, stick and slide as they do (n × n each).");
+  def_view(binding, "by_speeds", &ImpactDerivatives::by_speeds, "∂u⁺/∂u⁻");
+  def_view(binding, "by_impulse", &ImpactDerivatives::by_impulse, "∂u⁺/∂I");
+  def_view(binding, "by_position", &ImpactDerivatives::by_position, "∂u⁺/∂q · C");
+  module.def(
+    "differentiate_impact", &differentiate, "dynamics"_a, "problem"_a, "state"_a,
+    "Derivatives of solve_impact at a state; not for impacts that depend on the path.");
+}
+
 }  // namespace
 
 void bind_contacts(nb::module_ & module)
 {
   bind_contact_set(module);
   bind_impacts(module);
+  bind_impact_derivatives(module);
 }
 
 }  // namespace constrained_dynamics::python

@@ -11,6 +11,7 @@
 #include "constrained_dynamics/rigid_body_system.hpp"
 #include "gain_argument.hpp"
 #include "owned_workspace.hpp"
+#include "python_function.hpp"
 
 namespace constrained_dynamics::python
 {
@@ -67,6 +68,48 @@ void bind_options(nb::module_ & module)
     .def_ro("consistency_tolerance", &RankOptions::consistency_tolerance)
     .def_ro("partition_limit", &RankOptions::partition_limit);
 }
+
+/// A complement N of the rows by a Python function of time, coordinates and speeds.
+class PythonComplement : public Complement
+{
+public:
+  PythonComplement(int row_count, nb::callable function)
+  : row_count_(row_count), function_(std::move(function))
+  {
+    if (!(row_count > 0))
+    {
+      throw std::invalid_argument(
+        "row_count is " + std::to_string(row_count) + "; allowed: 1 or more");
+    }
+  }
+  int row_count() const override { return row_count_; }
+  std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<Scratch>(); }
+  Status evaluate(const SystemData & system, Scratch &, MatrixRef out) const noexcept
+    CD_NONBLOCKING override
+  {
+    const nb::gil_scoped_acquire acquire;
+    return guarded(
+      "complement",
+      [&]
+      {
+        const SystemTerms & terms = system.terms;
+        const Eigen::MatrixXd n = matrix(nb::cast<MatrixArgument>(function_.function(
+          terms.time, Eigen::VectorXd(terms.coordinates), Eigen::VectorXd(terms.speeds))));
+        if (n.rows() != out.rows() || n.cols() != out.cols())
+        {
+          throw std::invalid_argument(
+            "the complement is " + std::to_string(n.rows()) + " × " + std::to_string(n.cols()) +
+            "; it must be " + std::to_string(out.rows()) + " × " + std::to_string(out.cols()));
+        }
+        out = n;
+        return n.allFinite() ? Status::kOk : Status::kNonFiniteResult;
+      });
+  }
+
+private:
+  int row_count_;
+  HeldFunction function_;
+};
 
 /// One problem without a system.
 RowSolution solve_row_problem(
@@ -133,6 +176,17 @@ void bind_formulations(nb::module_ & module)
   partition.def(
     nb::init<CoordinatePartition::Mode, std::vector<int>>(),
     "mode"_a = CoordinatePartition::Mode::kEveryStep, "independent_speeds"_a = std::vector<int>());
+  nb::class_<Projection, Formulation>(
+    module, "Projection", "The projection method, with a complement N Aᵀ = 0 of the user (E12).")
+    .def(
+      "__init__", [](Projection * self) { new (self) Projection(); }, "N from a QR of the rows.")
+    .def(
+      "__init__",
+      [](Projection * self, int row_count, nb::callable function) {
+        new (self) Projection(std::make_shared<PythonComplement>(row_count, std::move(function)));
+      },
+      "row_count"_a, "complement"_a,
+      "complement(t, q, u) returns N (row_count × n), row_count = n − rank. For offline use.");
 }
 
 // ---- state, rows, solution

@@ -7,6 +7,7 @@
 #include "constrained_dynamics/constraint.hpp"
 #include "constrained_dynamics/constraints/function_constraint.hpp"
 #include "constrained_dynamics/dual.hpp"
+#include "python_function.hpp"
 
 /// @file
 /// Constraints written in Python, for offline use: each evaluation takes the interpreter's lock.
@@ -126,7 +127,7 @@ public:
     speed_count_(system.speed_count()),
     row_count_(row_count),
     name_(std::move(name)),
-    function_(std::make_shared<Held>(std::move(function)))
+    function_(std::make_shared<HeldFunction>(std::move(function)))
   {
   }
 
@@ -177,34 +178,11 @@ public:
   }
 
 private:
-  /// Lets go of the function with the interpreter's lock.
-  struct Held
-  {
-    explicit Held(nb::callable callable) : function(std::move(callable)) {}
-    ~Held()
-    {
-      const nb::gil_scoped_acquire acquire;
-      function.reset();
-    }
-    nb::callable function;
-  };
-
-  template <class S>
-  static S number(nb::handle value)
-  {
-    S out;
-    if (nb::try_cast<S>(value, out))
-    {
-      return out;
-    }
-    return S(nb::cast<double>(nb::float_(value)));  // a constant
-  }
-
   int coordinate_count_;
   int speed_count_;
   int row_count_;
   std::string name_;
-  std::shared_ptr<Held> function_;
+  std::shared_ptr<HeldFunction> function_;
 };
 
 using PythonFunctionConstraint = FunctionConstraint<PythonRows>;
@@ -256,6 +234,7 @@ protected:
   {
     const nb::gil_scoped_acquire acquire;
     return guarded(
+      where(),
       [&]
       {
         const nb::object state = nb::cast(StateView{&system(), &data});
@@ -296,6 +275,7 @@ protected:
     }
     const nb::gil_scoped_acquire acquire;
     const Status status = guarded(
+      where(),
       [&]
       {
         const nb::object state = nb::cast(StateView{&system(), &data});
@@ -338,26 +318,7 @@ private:
        system.body_of_frame(system.frame_index(frame_b)), frame_b}};
   }
 
-  /// Runs Python code; what it raises is printed and becomes a status.
-  template <class Code>
-  Status guarded(const Code & code) const noexcept
-  {
-    const std::string where = "constraint '" + name() + "'";
-    try
-    {
-      return code();
-    }
-    catch (nb::python_error & error)
-    {
-      error.discard_as_unraisable(where.c_str());
-    }
-    catch (const std::exception & error)
-    {
-      PyErr_SetString(PyExc_ValueError, error.what());
-      PyErr_WriteUnraisable(nb::str(where.c_str()).ptr());
-    }
-    return Status::kUserFunctionFailed;
-  }
+  std::string where() const { return "constraint '" + name() + "'"; }
 
   nb::callable evaluate_;
   std::optional<nb::callable> wrench_;

@@ -57,6 +57,11 @@ void bind_scenario(nb::module_ & module)
     .def_prop_ro(
       "system", [](const Scenario & s) { return s.dynamics()->constraints().shared_system(); })
     .def_prop_ro("contacts", &Scenario::contacts)
+    .def_prop_ro(
+      "servo_law", &Scenario::servo_law, "The ServoLaw of `servo` and `servo_law`, or None.")
+    .def(
+      "make_input_law", &Scenario::make_input_law,
+      "The law of `inputs`, `external` or `servo` for a Simulation, or None.")
     .def_prop_ro("initial", [](const Scenario & s) { return State(s.initial()); })
     .def_prop_ro("run_settings", [](const Scenario & s) { return RunSettings(s.run()); })
     .def_prop_ro("warnings", &Scenario::warnings)

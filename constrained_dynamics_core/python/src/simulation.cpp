@@ -1,9 +1,16 @@
 #include "simulation.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/variant.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+
+#include "constrained_dynamics/servo_input_law.hpp"
+#include "owned_workspace.hpp"
+#include "python_function.hpp"
+#include "sample.hpp"
 
 namespace constrained_dynamics::python
 {
@@ -16,39 +23,26 @@ class PythonInputLaw : public InputLaw
 {
 public:
   explicit PythonInputLaw(nb::callable function) : function_(std::move(function)) {}
-  ~PythonInputLaw() override
-  {
-    const nb::gil_scoped_acquire acquire;
-    function_.reset();
-  }
 
   Status evaluate(const System &, SystemData & data, VectorRef inputs) noexcept
     CD_NONBLOCKING override
   {
     const nb::gil_scoped_acquire acquire;
-    try
-    {
-      const SystemTerms & terms = data.terms;
-      // Copies: Python may keep what it is given.
-      const nb::object result =
-        function_(terms.time, Eigen::VectorXd(terms.coordinates), Eigen::VectorXd(terms.speeds));
-      inputs = checked(nb::cast<VectorArgument>(result), inputs.size(), "inputs");
-      return inputs.allFinite() ? Status::kOk : Status::kNonFiniteResult;
-    }
-    catch (nb::python_error & error)
-    {
-      error.discard_as_unraisable("input law");
-    }
-    catch (const std::exception & error)
-    {
-      PyErr_SetString(PyExc_ValueError, error.what());
-      PyErr_WriteUnraisable(nb::str("input law").ptr());
-    }
-    return Status::kUserFunctionFailed;
+    return guarded(
+      "input law",
+      [&]
+      {
+        const SystemTerms & terms = data.terms;
+        // Copies: Python may keep what it is given.
+        const nb::object result = function_.function(
+          terms.time, Eigen::VectorXd(terms.coordinates), Eigen::VectorXd(terms.speeds));
+        inputs = checked(nb::cast<VectorArgument>(result), inputs.size(), "inputs");
+        return inputs.allFinite() ? Status::kOk : Status::kNonFiniteResult;
+      });
   }
 
 private:
-  nb::callable function_;
+  HeldFunction function_;
 };
 
 /// Inputs that stay as they are.
@@ -66,10 +60,15 @@ private:
   Eigen::VectorXd values_;
 };
 
-using InputsArgument = std::variant<std::monostate, VectorArgument, nb::callable>;
+using InputsArgument =
+  std::variant<std::monostate, std::shared_ptr<InputLaw>, VectorArgument, nb::callable>;
 
 std::shared_ptr<InputLaw> make_law(const InputsArgument & inputs, const System & system)
 {
+  if (const auto * law = std::get_if<std::shared_ptr<InputLaw>>(&inputs))
+  {
+    return *law;
+  }
   if (const auto * values = std::get_if<VectorArgument>(&inputs))
   {
     return std::make_shared<ConstantInputs>(checked(*values, system.input_count(), "inputs"));
@@ -266,6 +265,23 @@ void bind_simulation(nb::module_ & module)
     .value("KUTTA_MERSON", Integrator::kKuttaMerson, "five stages, fixed step, order 4")
     .value("DOPRI5", Integrator::kDopri5, "Dormand-Prince 5(4), adaptive, dense output");
   bind_record(module);
+  module.def(
+    "sample_layout", &sample_layout, "dynamics"_a,
+    "Name and size of each part of a sample, in their order; wrenches are nine numbers each: "
+    "point,\n"
+    "force and torque on A, world axes.");
+  module.def(
+    "take_sample",
+    [](
+      const Dynamics & d, OwnedWorkspace & w, Status status,
+      const std::optional<VectorArgument> & inputs)
+    {
+      require_output(status, "take_sample");
+      const InputArgument tau(inputs, d.system().input_count());
+      return take_sample(d, w.of(d), status, tau.view());
+    },
+    "dynamics"_a, "workspace"_a, "status"_a, "inputs"_a = nb::none(),
+    "As Simulation.sample, of the last Dynamics.solve in a workspace, which returned `status`.");
 
   const SimulationOptions options;
   nb::class_<SimulationHandle>(
@@ -292,8 +308,10 @@ void bind_simulation(nb::module_ & module)
       "step"_a = options.step, "inputs"_a = nb::none(), "contacts"_a = nb::none(),
       "absolute_tolerance"_a = options.absolute_tolerance,
       "relative_tolerance"_a = options.relative_tolerance, "largest_step"_a = options.largest_step,
-      "Starts at a state. inputs: None (zeros), constant values, or a function f(t, q, u) that\n"
-      "returns τ (slow: it takes the interpreter's lock in every evaluation).")
+      "Starts at a state. inputs: None (zeros), constant values, an InputLaw (such as a\n"
+      "ServoInputLaw) for this simulation alone, or a function f(t, q, u) that returns τ (slow: "
+      "it\n"
+      "takes the interpreter's lock in every evaluation).")
     .def(
       "start",
       [](SimulationHandle & self, const State & state)
@@ -375,6 +393,29 @@ void bind_simulation(nb::module_ & module)
         self.simulation->schedule(changes);
       },
       "changes"_a, "Switches and impulses at given times; replaces what was scheduled before.")
+    .def(
+      "sample",
+      [](SimulationHandle & self)
+      {
+        const SimulationHandle::Use use(self);
+        const Status status = self.simulation->evaluate();
+        require_output(status, "sample");
+        return take_sample(
+          *self.dynamics, self.simulation->workspace(), status, self.simulation->inputs());
+      },
+      "Solves at the current state and returns everything as one vector, whose parts "
+      "sample_layout\n"
+      "names. Raises RuntimeError with the status where there is no solution.")
+    .def(
+      "events_since",
+      [](SimulationHandle & self, std::size_t count)
+      {
+        const SimulationHandle::Use use(self);
+        const std::vector<ContactEvent> & all = self.simulation->events();
+        const auto first = static_cast<std::ptrdiff_t>(std::min(count, all.size()));
+        return std::vector<ContactEvent>(all.begin() + first, all.end());
+      },
+      "count"_a, "What happened after the first `count` events.")
     .def_prop_ro(
       "events",
       [](SimulationHandle & self)
@@ -382,7 +423,37 @@ void bind_simulation(nb::module_ & module)
         const SimulationHandle::Use use(self);
         return self.simulation->events();
       })
+    .def(
+      "take_events",
+      [](SimulationHandle & self)
+      {
+        const SimulationHandle::Use use(self);
+        std::vector<ContactEvent> events = self.simulation->events();
+        const long lost = self.simulation->lost_event_count();
+        self.simulation->clear_events();
+        return std::make_pair(std::move(events), lost);
+      },
+      "The events since the last call, which are forgotten, and how many there was no room for.")
+    .def_prop_ro(
+      "active",
+      [](SimulationHandle & self)
+      {
+        const SimulationHandle::Use use(self);
+        std::vector<bool> active;
+        for (int i = 0; i < self.dynamics->constraints().size(); ++i)
+        {
+          active.push_back(self.simulation->workspace().is_active(i));
+        }
+        return active;
+      },
+      "Whether each constraint is in force now (a list).")
     .def_prop_ro("dynamics", [](const SimulationHandle & self) { return self.dynamics; })
+    .def_prop_ro(
+      "servo",
+      [](const SimulationHandle & self)
+      { return dynamic_cast<const ServoInputLaw *>(self.simulation->input_law()); },
+      nb::rv_policy::reference_internal,
+      "The ServoInputLaw that drives it, with its last result; None where there is none.")
     .def_prop_ro(
       "state",
       [](SimulationHandle & self)

@@ -6,6 +6,7 @@
 
 #include "common.hpp"
 #include "constrained_dynamics/analytic_system.hpp"
+#include "constrained_dynamics/control_state_system.hpp"
 #include "constrained_dynamics/rigid_body_system.hpp"
 
 namespace constrained_dynamics::python
@@ -551,6 +552,26 @@ void bind_analytic_system(nb::module_ & module)
       "q"_a, "rates"_a, "time"_a = 0.0, "Speeds (n) that belong to rates q̇ (nq).");
 }
 
+void bind_control_states(nb::module_ & module)
+{
+  using Strings = std::vector<std::string>;
+  nb::class_<ControlStateSystem, System>(
+    module, "ControlStateSystem",
+    "A system whose controls are states (E16), so that rows may contain them: inputs in `first` "
+    "become\n"
+    "speeds, and their rates (d…) the inputs; of coordinates in `second` the second derivatives "
+    "(dd…)\n"
+    "are the inputs.")
+    .def(
+      nb::new_(
+        [](std::shared_ptr<const System> system, const Strings & first, const Strings & second) {
+          return std::make_shared<ControlStateSystem>(
+            std::move(system), ControlStates{first, second});
+        }),
+      "system"_a, nb::kw_only(), "first"_a = Strings(), "second"_a = Strings())
+    .def_prop_ro("wrapped", [](const ControlStateSystem & s) { return s.shared_wrapped(); });
+}
+
 }  // namespace
 
 void bind_systems(nb::module_ & module)
@@ -560,6 +581,7 @@ void bind_systems(nb::module_ & module)
   bind_scene(module);
   bind_rigid_body_system(module);
   bind_analytic_system(module);
+  bind_control_states(module);
 }
 
 }  // namespace constrained_dynamics::python

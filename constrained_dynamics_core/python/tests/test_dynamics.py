@@ -201,3 +201,65 @@ def test_integrability_expect_nonholonomic_blade():
         "blade", system, cd.RowLevel.VELOCITY, ["dx*sin(a) - dy*cos(a)"])
     report = cd.analyse_integrability(cd.Dynamics(system, [blade]), [0.1, 0.2, 0.3])
     assert report.integrable == cd.Answer.NO and report.bracket_growth == 1
+
+
+def test_projection_with_own_complement_expect_the_same_motion(pendulum):
+    """The tangent of a pendulum's circle as N."""
+    q, u = np.array([0.6, -0.8]) * LENGTH, np.array([0.8, 0.6])
+    found = []
+    for formulation in ("auto", cd.Projection(), cd.Projection(1, lambda t, q, u: [[-q[1], q[0]]])):
+        dynamics = cd.Dynamics(pendulum, [rod(pendulum)], formulation=formulation)
+        workspace = cd.Workspace(dynamics)
+        assert dynamics.solve(q, u, workspace=workspace) == cd.Status.OK
+        found.append(np.append(workspace.solution.acceleration, workspace.solution.multipliers))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-11)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-11)
+    wrong = cd.Dynamics(pendulum, [rod(pendulum)], formulation=cd.Projection(1, lambda t, q, u: [[1.0, 0.0]]))
+    assert wrong.solve(q, u, workspace=cd.Workspace(wrong)) == cd.Status.INCONSISTENT
+    with pytest.raises(ValueError, match="row_count is 0"):
+        cd.Projection(0, lambda t, q, u: [])
+
+
+def test_impact_derivatives_expect_finite_differences(pendulum):
+    dynamics = cd.Dynamics(pendulum, [rod(pendulum)])
+    problem = cd.ImpactProblem(dynamics)
+    problem.roles = [cd.ImpactRole.IMPACTING]
+    problem.restitution = [0.4]
+    q, u = np.array([0.6, -0.8]) * LENGTH, np.array([0.3, -0.5])
+    found = cd.differentiate_impact(dynamics, problem, cd.State(q, u))
+
+    def after(q, u, impulse):
+        problem.impulse = impulse
+        return np.array(cd.solve_impact(dynamics, problem, cd.State(q, u)).speeds)
+
+    h, zero = 1e-5, np.zeros(2)
+    for k, e in enumerate(np.eye(2) * h):
+        by_speeds = (after(q, u + e, zero) - after(q, u - e, zero)) / (2 * h)
+        by_impulse = (after(q, u, e) - after(q, u, -e)) / (2 * h)
+        by_position = (after(q + e, u, zero) - after(q - e, u, zero)) / (2 * h)
+        np.testing.assert_allclose(found.by_speeds[:, k], by_speeds, atol=1e-9)
+        np.testing.assert_allclose(found.by_impulse[:, k], by_impulse, atol=1e-9)
+        np.testing.assert_allclose(found.by_position[:, k], by_position, atol=1e-8)
+
+
+def test_underactuation_of_cart_and_pole_expect_the_row_of_the_pole():
+    system = cd.AnalyticSystem(
+        ["x", "a"], "3*dx^2/2 + dx*da*cos(a) + da^2/2", potential="9.81*cos(a)", inputs={"push": {"x": 1}})
+    dynamics = cd.Dynamics(system)
+    report = cd.analyse_underactuation(dynamics, cd.State([0.0, 0.3], [0.1, 0.2]), cd.Workspace(dynamics))
+    assert report.degrees_of_freedom == 2 and report.input_rank == 1
+    np.testing.assert_allclose(report.motions, [[0.0, 1.0]], atol=1e-14)
+    np.testing.assert_allclose(report.inertia, [[np.cos(0.3), 1.0]], atol=1e-14)
+    np.testing.assert_allclose(report.force, [9.81 * np.sin(0.3)], rtol=1e-12)
+
+
+def test_controls_as_states_expect_their_names():
+    system = cd.AnalyticSystem(["a"], "da^2/2", inputs={"motor": {"a": 1}})
+    extended = cd.ControlStateSystem(system, first=["motor"])
+    assert extended.speed_names == ["da", "motor"] and extended.input_names == ["dmotor"]
+    dynamics = cd.Dynamics(extended)
+    workspace = cd.Workspace(dynamics)
+    assert dynamics.solve([0.0], [1.0, 3.0], [7.0], workspace=workspace) == cd.Status.OK
+    np.testing.assert_allclose(workspace.solution.acceleration, [3.0, 7.0])
+    with pytest.raises(ValueError, match="engine"):
+        cd.ControlStateSystem(system, first=["engine"])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import constrained_dynamics as cd
-from constrained_dynamics import page, shapes
+from constrained_dynamics import page, rotations, shapes
 from constrained_dynamics.drawing import Drawing
 from conftest import SMALL_EXAMPLES
 from test_dynamics import LENGTH, rod
@@ -161,7 +161,7 @@ def test_quaternions_expect_rotations_back(random):
     k[:, 0, 1], k[:, 0, 2], k[:, 1, 2] = -axis[:, 2], axis[:, 1], -axis[:, 0]
     k -= k.transpose(0, 2, 1)
     rotation = np.eye(3) + np.sin(angle)[:, None, None] * k + (1 - np.cos(angle))[:, None, None] * (k @ k)
-    found = page._quaternions(rotation)
+    found = rotations.quaternions(rotation)
     expected = np.column_stack([axis * np.sin(angle / 2)[:, None], np.cos(angle / 2)])
     np.testing.assert_allclose(np.abs(np.sum(found * expected, axis=1)), 1.0, atol=1e-12)
 

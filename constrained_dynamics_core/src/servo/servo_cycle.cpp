@@ -133,7 +133,7 @@ Status ServoLaw::form(
       S.setZero();
       continue;
     }
-    if (const ForceServo * force = dynamic_cast<const ForceServo *>(&constraint))
+    if (const ForceServo * force = force_of_[i])
     {
       for (Eigen::Index k = 0; k < count; ++k)
       {
@@ -212,7 +212,7 @@ void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept
       const double now = work.S.row(offset + k).norm();
       work.ordered_size(begin + m + k) = usual > 0.0 ? usual : std::max(now, work.smallest_size);
     }
-    forces = forces || dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()) != nullptr;
+    forces = forces || force_of_[i] != nullptr;
     m += count;
   }
   work.level_ends[static_cast<std::size_t>(level)] = static_cast<int>(begin + m);
@@ -249,7 +249,7 @@ void ServoLaw::weigh_level(int level, ServoWorkspace & workspace) const noexcept
     {
       continue;
     }
-    if (dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()) != nullptr)
+    if (force_of_[i] != nullptr)
     {
       return;  // errors of forces are no change of the motion
     }
@@ -408,17 +408,20 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
     const double rest = result.residual.segment(offset, count).norm();
     // What rounding leaves of z where its terms cancel, as at rest, is no error.
     constexpr double kRoundings = 64.0 * std::numeric_limits<double>::epsilon();
-    const double terms = workspace.rows_.bias.segment(offset, count).norm() +
-                         workspace.rows_.jacobian.middleRows(offset, count).norm() *
-                           workspace.reduction_.free_acceleration().norm();
+    const auto terms = [&]() noexcept
+    {
+      return workspace.rows_.bias.segment(offset, count).norm() +
+             workspace.rows_.jacobian.middleRows(offset, count).norm() *
+               workspace.reduction_.free_acceleration().norm();
+    };
     result.gave_way[i] = rest > options_.consistency_tolerance * size &&
-                         rest > kRoundings * work.condition * (size + terms);
+                         rest > kRoundings * work.condition * (size + terms());
     realised = realised && !result.gave_way[i];
     // Levels behind the first may give way: that is what levels are for.
     const std::vector<int> & first = levels_.front();
     missed = missed || (result.gave_way[i] &&
                         std::find(first.begin(), first.end(), static_cast<int>(i)) != first.end());
-    if (const ForceServo * force = dynamic_cast<const ForceServo *>(tasks_[i].constraint.get()))
+    if (const ForceServo * force = force_of_[i])
     {
       for (Eigen::Index k = 0; k < count; ++k)
       {

@@ -189,8 +189,8 @@ ServoLaw::ServoLaw(
     levels[task.priority].push_back(static_cast<int>(i));
     offsets_.push_back(row_count_);
     row_count_ += rows;
-    uses_forces_ =
-      uses_forces_ || dynamic_cast<const ForceServo *>(task.constraint.get()) != nullptr;
+    force_of_.push_back(dynamic_cast<const ForceServo *>(task.constraint.get()));
+    uses_forces_ = uses_forces_ || force_of_.back() != nullptr;
   }
   check_names("servo-constraint", names);
   for (auto & [priority, members] : levels)

@@ -1,0 +1,1 @@
+"""ROS 2 over the Python package constrained_dynamics: the node scenario_host."""

@@ -1,0 +1,516 @@
+#include "constrained_dynamics_ros/scenario_parameters.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "text_tree.hpp"
+
+namespace constrained_dynamics_ros
+{
+
+namespace
+{
+
+/// Sections of a scenario file that parameters may say.
+constexpr std::array<const char *, 14> kSections = {
+  "system", "constraints", "servo",      "servo_law",   "stabilisation", "formulation", "initial",
+  "run",    "options",     "parameters", "definitions", "inputs",        "events",      "observe"};
+/// Lists of items that have a name.
+constexpr std::array<const char *, 7> kNamedLists = {
+  "constraints",        "servo",         "system.robots",  "system.bodies",
+  "system.attachments", "system.frames", "system.external"};
+/// Lists of items that have none.
+constexpr std::array<const char *, 3> kNamelessLists = {
+  "servo_law.null_space", "servo_law.cones", "events"};
+/// Keys that name a robot.
+constexpr std::array<const char *, 4> kRobotKeys = {"urdf", "mjcf", "sdf", "robots"};
+
+template <std::size_t size>
+bool contains(const std::array<const char *, size> & names, const std::string & name)
+{
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_list_path(const std::string & path)
+{
+  return contains(kNamedLists, path) || contains(kNamelessLists, path);
+}
+
+bool names_robot(const TextTree * system)
+{
+  return system != nullptr && std::any_of(
+                                kRobotKeys.begin(), kRobotKeys.end(),
+                                [&](const char * key) { return system->find(key) != nullptr; });
+}
+
+[[noreturn]] void refuse(const std::string & name, const std::string & what)
+{
+  throw std::invalid_argument("parameter '" + name + "': " + what);
+}
+
+// ---- parameters as a tree ----------------------------------------------------------------------
+
+TextTree from_number(const std::string & name, double number)
+{
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.17g", number);
+  if (!std::isfinite(number))
+  {
+    refuse(name, std::string(text) + "; allowed: a finite number");
+  }
+  return TextTree::value(text);
+}
+
+TextTree from_string(const std::string & name, const std::string & text)
+{
+  const std::size_t begin = text.find_first_not_of(" \n");
+  const bool is_yaml = begin != std::string::npos && (text[begin] == '[' || text[begin] == '{');
+  const bool is_section = contains(kSections, name) && name != "formulation";
+  return is_yaml || is_section ? read_yaml(text, "parameter '" + name + "'")
+                               : TextTree::value(text);
+}
+
+template <typename T, typename Convert>
+TextTree from_array(const std::vector<T> & values, const Convert & convert)
+{
+  TextTree list = TextTree::list();
+  for (const T & value : values)
+  {
+    list.children.push_back(convert(value));
+  }
+  return list;
+}
+
+TextTree from_parameter(const std::string & name, const rclcpp::ParameterValue & value)
+{
+  const auto truth = [](bool is) { return TextTree::value(is ? "true" : "false"); };
+  const auto whole = [](std::int64_t number) { return TextTree::value(std::to_string(number)); };
+  const auto number = [&](double x) { return from_number(name, x); };
+  const auto string = [&](const std::string & text) { return from_string(name, text); };
+  switch (value.get_type())
+  {
+    case rclcpp::ParameterType::PARAMETER_BOOL:
+      return truth(value.get<bool>());
+    case rclcpp::ParameterType::PARAMETER_INTEGER:
+      return whole(value.get<std::int64_t>());
+    case rclcpp::ParameterType::PARAMETER_DOUBLE:
+      return number(value.get<double>());
+    case rclcpp::ParameterType::PARAMETER_STRING:
+      return string(value.get<std::string>());
+    case rclcpp::ParameterType::PARAMETER_BOOL_ARRAY:
+      return from_array(value.get<std::vector<bool>>(), truth);
+    case rclcpp::ParameterType::PARAMETER_INTEGER_ARRAY:
+      return from_array(value.get<std::vector<std::int64_t>>(), whole);
+    case rclcpp::ParameterType::PARAMETER_DOUBLE_ARRAY:
+      return from_array(value.get<std::vector<double>>(), number);
+    case rclcpp::ParameterType::PARAMETER_STRING_ARRAY:
+      return from_array(value.get<std::vector<std::string>>(), string);
+    case rclcpp::ParameterType::PARAMETER_NOT_SET:
+    case rclcpp::ParameterType::PARAMETER_BYTE_ARRAY:
+      break;
+  }
+  refuse(
+    name, rclcpp::to_string(value.get_type()) +
+            "; allowed: a boolean, a number, a string, or an array of one of them");
+}
+
+std::vector<std::string> split(const std::string & name)
+{
+  std::vector<std::string> parts;
+  std::stringstream stream(name);
+  for (std::string part; std::getline(stream, part, '.');)
+  {
+    if (part.empty())
+    {
+      refuse(name, "a part of the name is empty");
+    }
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+/// Adds the tree of one parameter to those of others.
+void combine(const std::string & name, TextTree from, TextTree & to)
+{
+  if (to.is_null())
+  {
+    to = std::move(from);
+    return;
+  }
+  if (!from.is_map() || !to.is_map())
+  {
+    refuse(name, "another parameter, above or below it, has a value as well; allowed: one of them");
+  }
+  for (std::size_t i = 0; i < from.keys.size(); ++i)
+  {
+    combine(name, std::move(from.children[i]), to.at(from.keys[i]));
+  }
+}
+
+/// The parameters that belong to a scenario, as one tree of maps.
+TextTree parameter_tree(const ParameterMap & parameters)
+{
+  TextTree root = TextTree::map();
+  for (const auto & [name, value] : parameters)
+  {
+    if (
+      !is_scenario_parameter(name) || value.get_type() == rclcpp::ParameterType::PARAMETER_NOT_SET)
+    {
+      continue;
+    }
+    const std::vector<std::string> parts = split(name);
+    TextTree tree = from_parameter(name, value);
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part)
+    {
+      TextTree map = TextTree::map();
+      map.at(*part) = std::move(tree);
+      tree = std::move(map);
+    }
+    combine(name, std::move(tree), root);
+  }
+  return root;
+}
+
+// ---- merging -----------------------------------------------------------------------------------
+
+/// An item of a list by its name or index; null if there is none.
+TextTree * find_item(TextTree & list, const std::string & key)
+{
+  for (TextTree & item : list.children)
+  {
+    const TextTree * name = item.find("name");
+    if (name != nullptr && name->text == key)
+    {
+      return &item;
+    }
+  }
+  const bool is_index =
+    !key.empty() && key.size() <= 6 && key.find_first_not_of("0123456789") == std::string::npos;
+  return is_index && std::stoul(key) < list.children.size() ? &list.children[std::stoul(key)]
+                                                            : nullptr;
+}
+
+void merge(const std::string & path, const TextTree & from, TextTree & to);
+
+void merge_item(
+  const std::string & path, const std::string & key, const TextTree & from, TextTree & to)
+{
+  if (!from.is_map())
+  {
+    refuse(path + "." + key, "it stands for an item of a list; allowed: parameters below it");
+  }
+  TextTree * item = find_item(to, key);
+  if (item == nullptr)
+  {
+    item = &to.children.emplace_back(TextTree::map());
+    if (contains(kNamedLists, path))
+    {
+      item->at("name") = TextTree::value(key);
+    }
+  }
+  merge(path + "." + key, from, *item);
+}
+
+/// Moves items behind their parents where these are items of the list, too.
+void sort_by_parents(TextTree & list)
+{
+  std::vector<TextTree> pending = std::move(list.children);
+  list.children.clear();
+  const auto is_pending = [&](const TextTree * parent)
+  {
+    return parent != nullptr && std::any_of(
+                                  pending.begin(), pending.end(),
+                                  [&](const TextTree & item)
+                                  {
+                                    const TextTree * name = item.find("name");
+                                    return name != nullptr && name->text == parent->text;
+                                  });
+  };
+  while (!pending.empty())
+  {
+    auto next = std::find_if(
+      pending.begin(), pending.end(),
+      [&](const TextTree & item) { return !is_pending(item.find("parent")); });
+    next = next == pending.end() ? pending.begin() : next;  // a circle: the core says so
+    list.children.push_back(std::move(*next));
+    pending.erase(next);
+  }
+}
+
+void merge_list(const std::string & path, const TextTree & from, TextTree & to)
+{
+  if (!to.is_list())
+  {
+    to = TextTree::list();
+  }
+  for (std::size_t i = 0; i < from.children.size(); ++i)
+  {
+    const TextTree & item = from.children[i];
+    const TextTree * name = item.find("name");
+    if (from.is_map())
+    {
+      merge_item(path, from.keys[i], item, to);
+    }
+    else if (name != nullptr && name->is_value())
+    {
+      merge_item(path, name->text, item, to);
+    }
+    else
+    {
+      to.children.push_back(item);
+    }
+  }
+  if (path == "system.frames" || path == "system.attachments")
+  {
+    sort_by_parents(to);
+  }
+}
+
+/// Writes `from` over `to`, key by key.
+void merge(const std::string & path, const TextTree & from, TextTree & to)
+{
+  if (is_list_path(path) && (from.is_map() || from.is_list()))
+  {
+    merge_list(path, from, to);
+  }
+  else if (from.is_map())
+  {
+    if (!to.is_map())
+    {
+      to = TextTree::map();
+    }
+    for (std::size_t i = 0; i < from.keys.size(); ++i)
+    {
+      const std::string & key = from.keys[i];
+      merge(path.empty() ? key : path + "." + key, from.children[i], to.at(key));
+    }
+  }
+  else
+  {
+    to = from;
+  }
+}
+
+// ---- the robot ---------------------------------------------------------------------------------
+
+/// The key that a robot description belongs to, by its root element.
+const char * robot_key(const std::string & description)
+{
+  constexpr std::array<std::pair<const char *, const char *>, 3> kRoots = {
+    {{"urdf", "<robot"}, {"mjcf", "<mujoco"}, {"sdf", "<sdf"}}};
+  const char * key = nullptr;
+  std::size_t first = std::string::npos;
+  for (const auto & [name, root] : kRoots)
+  {
+    const std::size_t found = description.find(root);
+    if (found < first)
+    {
+      first = found;
+      key = name;
+    }
+  }
+  if (key == nullptr)
+  {
+    throw std::invalid_argument(
+      "robot_description: '" + description.substr(0, 60) +
+      "'; allowed: URDF (<robot>), MJCF (<mujoco>) or SDF (<sdf>)");
+  }
+  return key;
+}
+
+/// Makes several robots one that has the joints of all, with their prefixes.
+void unite_robots(TextTree & system)
+{
+  const TextTree robots = std::move(*system.find("robots"));
+  system.erase("robots");
+  TextTree & locked = system.at("locked") = TextTree::map();
+  for (const TextTree & robot : robots.children)
+  {
+    const TextTree * base = robot.find("base");
+    const TextTree * name = robot.find("name");
+    const TextTree * given_prefix = robot.find("prefix");
+    if (base != nullptr && base->text != "fixed")
+    {
+      throw std::invalid_argument(
+        "robot_description: the scenario has several robots, and the base of '" +
+        (name == nullptr ? "" : name->text) + "' is " + base->text +
+        "; one description can stand for several fixed robots only");
+    }
+    const std::string prefix = given_prefix != nullptr ? given_prefix->text
+                               : name != nullptr       ? name->text + "_"
+                                                       : "";
+    if (const TextTree * joints = robot.find("locked"))
+    {
+      for (std::size_t i = 0; i < joints->children.size(); ++i)
+      {
+        const bool has_value = joints->is_map();
+        locked.at(prefix + (has_value ? joints->keys[i] : joints->children[i].text)) =
+          has_value ? joints->children[i] : TextTree::value("0");
+      }
+    }
+  }
+}
+
+void use_description(const std::string & description, TextTree & root)
+{
+  TextTree & system = root.at("system");
+  if (!system.is_map())
+  {
+    system = TextTree::map();
+  }
+  if (system.find("coordinates") != nullptr)
+  {
+    return;
+  }
+  if (!names_robot(&system) && system.find("bodies") != nullptr)
+  {
+    return;
+  }
+  TextTree * robot = &system;
+  if (TextTree * robots = system.find("robots"))
+  {
+    if (robots->is_list() && robots->children.size() == 1)
+    {
+      robot = &robots->children.front();
+    }
+    else
+    {
+      unite_robots(system);
+    }
+  }
+  for (const char * key : {"urdf", "mjcf", "sdf"})
+  {
+    robot->erase(key);
+  }
+  robot->at(robot_key(description)) = TextTree::value(description);
+}
+
+std::string read_file(const std::string & path)
+{
+  std::ifstream file(path);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf()))
+  {
+    throw std::invalid_argument(
+      "scenario: '" + path + "' cannot be read; allowed: a scenario file");
+  }
+  return text.str();
+}
+
+void remove_controls(TextTree & root)
+{
+  root.erase("inputs");
+  root.erase("servo");
+  root.erase("servo_law");
+  if (TextTree * initial = root.find("initial"))
+  {
+    initial->erase("servo");
+  }
+}
+
+}  // namespace
+
+bool is_scenario_parameter(const std::string & name)
+{
+  return contains(kSections, name.substr(0, name.find('.')));
+}
+
+std::string scenario_text(const ScenarioSource & source)
+{
+  const TextTree parameters = parameter_tree(source.parameters);
+  TextTree root = TextTree::map();
+  if (!source.file.empty())
+  {
+    const std::string path = resolve_uri(source.file);
+    root = read_yaml(read_file(path), path);
+    if (!root.is_map())
+    {
+      throw std::invalid_argument(path + ": allowed: a map with the key 'system'");
+    }
+    if (root.find("name") == nullptr)
+    {
+      root.at("name") = TextTree::value(std::filesystem::path(path).stem().string());
+    }
+  }
+  else if (source.robot_description.empty() && parameters.find("system") == nullptr)
+  {
+    throw std::invalid_argument(
+      "scenario: there is neither a scenario file nor a robot_description nor a parameter below "
+      "'system'; allowed: at least one of them");
+  }
+  if (!source.robot_description.empty() && !names_robot(parameters.find("system")))
+  {
+    use_description(source.robot_description, root);
+  }
+  merge("", parameters, root);
+  if (source.without_controls)
+  {
+    remove_controls(root);
+  }
+  return write_yaml(root);
+}
+
+constrained_dynamics::Scenario load_scenario(
+  const ScenarioSource & source, const constrained_dynamics::ScenarioLoadOptions & options)
+{
+  const std::string text = scenario_text(source);
+  const std::filesystem::path file = resolve_uri(source.file);
+  const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
+  try
+  {
+    return constrained_dynamics::Scenario::from_text(text, {}, folder, options);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    // "scenario:<line>: <key path>: …", where the line is one of a text that the user never saw.
+    std::string what = error.what();
+    const std::string begin = "scenario:";
+    if (what.compare(0, begin.size(), begin) == 0)
+    {
+      const std::size_t end = what.find_first_not_of("0123456789", begin.size());
+      what = end == std::string::npos ? what : what.substr(end);
+    }
+    throw std::invalid_argument(
+      (source.file.empty() ? "scenario" : "scenario '" + source.file + "'") + what);
+  }
+}
+
+std::string resolve_uri(const std::string & uri)
+{
+  const std::string package_scheme = "package://";
+  const std::string file_scheme = "file://";
+  if (uri.compare(0, file_scheme.size(), file_scheme) == 0)
+  {
+    return uri.substr(file_scheme.size());
+  }
+  if (uri.compare(0, package_scheme.size(), package_scheme) != 0)
+  {
+    return uri;
+  }
+  const std::string rest = uri.substr(package_scheme.size());
+  const std::string package = rest.substr(0, rest.find('/'));
+  const char * prefixes = std::getenv("AMENT_PREFIX_PATH");
+  std::stringstream stream(prefixes == nullptr ? "" : prefixes);
+  for (std::string prefix; std::getline(stream, prefix, ':');)
+  {
+    const std::filesystem::path share = std::filesystem::path(prefix) / "share" / package;
+    if (!package.empty() && !prefix.empty() && std::filesystem::is_directory(share))
+    {
+      return share.string() + rest.substr(package.size());
+    }
+  }
+  throw std::invalid_argument(
+    "'" + uri + "': there is no package '" + package + "' in AMENT_PREFIX_PATH");
+}
+
+}  // namespace constrained_dynamics_ros

@@ -1,0 +1,5 @@
+"""What the launch files of constrained_dynamics share."""
+
+from constrained_dynamics_bringup.bringup import controlled_robot, played_scenario, share
+
+__all__ = ['controlled_robot', 'played_scenario', 'share']

@@ -1,0 +1,207 @@
+"""Launch descriptions: a robot under ros2_control, and a scenario that a node plays."""
+
+import os
+
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.conditions import IfCondition
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+import xacro
+
+PACKAGE = 'constrained_dynamics_bringup'
+
+
+def share(*parts):
+    """Give the path of an installed file of this package; raise where it does not exist."""
+    path = os.path.join(get_package_share_directory(PACKAGE), *parts)
+    if not os.path.exists(path):
+        folder = os.path.dirname(path)
+        there = ', '.join(sorted(os.listdir(folder))) if os.path.isdir(folder) else 'nothing'
+        raise ValueError(f'{os.path.join(*parts)} is not in package {PACKAGE}; there is: {there}')
+    return path
+
+
+def _boolean(name, value):
+    if value.lower() not in ('true', 'false'):
+        raise ValueError(f"launch argument {name} is '{value}'; allowed are true and false")
+    return value.lower() == 'true'
+
+
+def _positive(name, value):
+    try:
+        number = float(value)
+    except ValueError:
+        number = float('nan')
+    if not 0.0 < number < 1e6:
+        raise ValueError(f"launch argument {name} is '{value}'; allowed is a number above 0")
+    return number
+
+
+def _common_arguments(layout):
+    return [
+        DeclareLaunchArgument(
+            'rviz', default_value='true', description='start RViz (true or false)'),
+        DeclareLaunchArgument(
+            'layout', default_value=share('config', 'rviz', layout), description='layout of RViz'),
+        DeclareLaunchArgument(
+            'use_sim_time', default_value='false', description='follow the topic /clock'),
+    ]
+
+
+def _rviz(clock):
+    return Node(
+        package='rviz2',
+        executable='rviz2',
+        arguments=['-d', LaunchConfiguration('layout')],
+        parameters=[clock],
+        condition=IfCondition(LaunchConfiguration('rviz')),
+    )
+
+
+def _whole(name, value):
+    number = _positive(name, value)
+    if number != round(number):
+        raise ValueError(f"launch argument {name} is '{value}'; allowed is a whole number above 0")
+    return int(number)
+
+
+def _file(name, value):
+    if not os.path.isfile(value):
+        raise ValueError(f"launch argument {name} is '{value}', which is not a file")
+    return value
+
+
+def _names(value):
+    names = [name.strip() for name in value.split(',') if name.strip()]
+    return [] if names == ['none'] else names
+
+
+def _description(name, plugin, scenario, controllers):
+    # Broadcasters command nothing: then the simulated robot moves by itself.
+    is_driven = any(not controller.endswith('broadcaster') for controller in controllers)
+    mappings = {'plugin': plugin, 'wait_for_controller': 'true' if is_driven else 'false'}
+    if scenario:
+        mappings['scenario'] = scenario
+    file = share('config', 'robots', f'{name}.urdf.xacro')
+    return xacro.process_file(file, mappings=mappings).toxml()
+
+
+def controlled_robot(name, controller='servo_constraint_controller', rate=500):
+    """
+    Describe a robot under controller_manager with its controller, its state and RViz.
+
+    name: of config/robots/<name>.urdf.xacro, config/controllers/<name>.yaml and the layout
+          config/rviz/<name>.rviz.
+    controller, rate: defaults of the launch arguments.
+    """
+
+    def start(context):
+        def argument(key):
+            return LaunchConfiguration(key).perform(context)
+
+        _boolean('rviz', argument('rviz'))
+        clock = {'use_sim_time': _boolean('use_sim_time', argument('use_sim_time'))}
+        controllers = _names(argument('controller'))
+        scenario = argument('scenario')
+        description = _description(name, argument('hardware'), scenario, controllers)
+        parameters = _file('parameters', argument('parameters'))
+        cycles = {'update_rate': _whole('rate', argument('rate'))}
+        # A scenario given on the command line is the controllers' as well as the hardware's.
+        given = ['--controller-ros-args', f'-p scenario:={scenario}'] if scenario else []
+        return [
+            Node(
+                package='robot_state_publisher',
+                executable='robot_state_publisher',
+                parameters=[{'robot_description': description}, clock],
+            ),
+            Node(
+                package='controller_manager',
+                executable='ros2_control_node',
+                parameters=[parameters, cycles, clock],
+                remappings=[('~/robot_description', '/robot_description')],
+                # Without it there is no robot.
+                on_exit=Shutdown(reason='ros2_control_node ended'),
+            ),
+            Node(
+                package='controller_manager',
+                executable='spawner',
+                arguments=[
+                    'joint_state_broadcaster', *controllers, '--param-file', parameters, *given],
+            ),
+            _rviz(clock),
+        ]
+
+    return LaunchDescription([
+        DeclareLaunchArgument(
+            'controller', default_value=controller,
+            description='controllers to start, separated by commas; none: the robot moves freely'),
+        DeclareLaunchArgument(
+            'rate', default_value=str(rate), description='cycles of the controllers a second'),
+        DeclareLaunchArgument(
+            'hardware', default_value='constrained_dynamics/ConstrainedSystem',
+            description='hardware_interface plugin of the robot'),
+        DeclareLaunchArgument(
+            'scenario', default_value='',
+            description='constraints and servo-constraints: a path or package://…; '
+            'empty: those of the description and the parameters'),
+        DeclareLaunchArgument(
+            'parameters', default_value=share('config', 'controllers', f'{name}.yaml'),
+            description='parameters of the controllers'),
+        *_common_arguments(f'{name}.rviz'),
+        OpaqueFunction(function=start),
+    ])
+
+
+def scenario_names():
+    """Give the names of the scenarios that are installed with this package."""
+    return sorted(
+        os.path.splitext(file)[0] for file in os.listdir(share('config', 'scenarios'))
+        if file.endswith('.yaml'))
+
+
+def played_scenario(system):
+    """Describe a node that plays a scenario; system: default of the launch argument."""
+
+    def start(context):
+        def argument(key):
+            return LaunchConfiguration(key).perform(context)
+
+        _boolean('rviz', argument('rviz'))
+        clock = {'use_sim_time': _boolean('use_sim_time', argument('use_sim_time'))}
+        chosen = argument('system')
+        if chosen in scenario_names():
+            scenario = share('config', 'scenarios', f'{chosen}.yaml')
+        elif os.path.isfile(chosen) or chosen.startswith('package://'):
+            scenario = chosen
+        else:
+            raise ValueError(
+                f"launch argument system is '{chosen}'; allowed are a file and "
+                + ', '.join(scenario_names()))
+        return [
+            Node(
+                package='constrained_dynamics_ros',
+                executable='scenario_player',
+                name='scenario_player',
+                parameters=[{
+                    'scenario': scenario,
+                    'rate': _positive('rate', argument('rate')),
+                    'real_time_factor': _positive('real_time_factor', argument('real_time_factor')),
+                    'loop': True,
+                }, clock],
+                on_exit=Shutdown(reason='scenario_player ended'),
+            ),
+            _rviz(clock),
+        ]
+
+    return LaunchDescription([
+        DeclareLaunchArgument(
+            'system', default_value=system,
+            description='a scenario: one of ' + ', '.join(scenario_names()) + ', or a file'),
+        DeclareLaunchArgument('rate', default_value='100', description='messages a second'),
+        DeclareLaunchArgument(
+            'real_time_factor', default_value='1', description='simulated seconds a second'),
+        *_common_arguments('textbook.rviz'),
+        OpaqueFunction(function=start),
+    ])

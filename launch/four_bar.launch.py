@@ -1,0 +1,8 @@
+"""A four-bar linkage with a motor at its crank."""
+
+from constrained_dynamics_bringup import controlled_robot
+
+
+def generate_launch_description():
+    """Describe what is started."""
+    return controlled_robot('four_bar')

@@ -1,0 +1,8 @@
+"""Any scenario by its name: no controller, a node integrates it and shows its forces."""
+
+from constrained_dynamics_bringup import played_scenario
+
+
+def generate_launch_description():
+    """Describe what is started."""
+    return played_scenario('rolling_coin')

@@ -1,0 +1,8 @@
+"""Two arms carry one box along a curve and squeeze it."""
+
+from constrained_dynamics_bringup import controlled_robot
+
+
+def generate_launch_description():
+    """Describe what is started."""
+    return controlled_robot('two_arms')
