@@ -90,7 +90,8 @@ def page(title, body, gallery):
 def render(path):
     text = path.read_text(encoding="utf-8")
     body = str(markdown2.markdown(text, extras=["tables", "fenced-code-blocks", "header-ids", "cuddled-lists", "code-friendly"]))
-    return re.sub(r'href="(%s)\.md' % "|".join(GUIDES), r'href="\1.html', body)
+    # Guides refer to each other by their files.
+    return re.sub(r'href="(?:[^":]*/)?(%s)\.md' % "|".join(GUIDES), r'href="\1.html', body)
 
 
 def write_guides(out, gallery):
