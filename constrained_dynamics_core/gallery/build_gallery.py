@@ -118,7 +118,7 @@ class Gallery:
         """The scene in a frame; made once and kept with its picture."""
         settings = self.runs.settings(name)
         folder = Path(scene_page.__file__).parent
-        sources = [file.read_text(encoding="utf-8") for pattern in ("*.js", "*.css", "*.html", "page.py", "drawing.py", "shapes.py")
+        sources = [file.read_text(encoding="utf-8") for pattern in ("page.*", "scene.*", "drawing.py", "shapes.py", "rotations.py")
                    for file in sorted(folder.glob(pattern))]
         text = Path(cd.example(name)).read_text(encoding="utf-8")
         kept = self.store / ("%s-%s.html" % (name, key(settings, text, sources)))

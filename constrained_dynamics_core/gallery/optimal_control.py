@@ -9,7 +9,6 @@ import time as clock
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.optimize import minimize
 import yaml
 
 import claims
@@ -233,6 +232,8 @@ class Shooting:
 
     def solve(self, start, with_derivatives):
         """SLSQP; without derivatives it takes differences itself. Returns its result and the seconds."""
+        from scipy.optimize import minimize
+
         constraints = [{"type": "eq", "fun": self.conditions}, {"type": "ineq", "fun": self.spare_push}]
         if with_derivatives:
             constraints[0]["jac"], constraints[1]["jac"] = self.conditions_jacobian, self.spare_push_jacobian

@@ -3,6 +3,7 @@ import functools
 import hashlib
 import json
 from pathlib import Path
+import re
 import time as clock
 
 import numpy as np
@@ -84,6 +85,19 @@ class Run:
     def read(cls, scenario, path):
         with np.load(path) as stored:
             return cls(scenario, {name: stored[name] for name in ARRAYS}, json.loads(str(stored["facts"])))
+
+    def lasting_rows(self):
+        """Indices of the rows that hold all the time: not those of contacts and friction."""
+        patterns = []
+        for item in self.data.get("constraints", []):
+            one_sided = item.get("unilateral") or {}
+            if one_sided or "friction" in item or item["type"] == "contact":
+                friction = one_sided.get("friction")
+                names = [item["name"], friction.get("rows") if isinstance(friction, dict) else None]
+                # Names of repeated items contain formulas.
+                patterns += [re.sub(r"\\\$\\\{.*?\\\}", ".*", re.escape(name)) for name in names if name]
+        comes_and_goes = lambda row: any(re.fullmatch(pattern + "/.*", row) for pattern in patterns)
+        return [k for k, row in enumerate(self.rows) if not comes_and_goes(row)]
 
     def _look_up(self, name):
         if name in self._names:
