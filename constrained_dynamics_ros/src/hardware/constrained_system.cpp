@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include <hardware_interface/types/hardware_interface_type_values.hpp>
@@ -109,6 +110,31 @@ std::vector<std::string> simple_coordinates(const System & system)
   return names;
 }
 
+/// What a sensor of a constraint can show, without the name of the sensor.
+std::vector<Channel> force_channels(
+  const constrained_dynamics::ConstraintSet & constraints, int constraint)
+{
+  std::vector<Channel> channels;
+  const std::array<const char *, 3> axes = {"x", "y", "z"};
+  if (!constraints[constraint].wrench_bodies().empty())
+  {
+    const int pair = constraints.wrench_offset(constraint);
+    for (int axis = 0; axis < 3; ++axis)
+    {
+      const std::string letter = axes[static_cast<std::size_t>(axis)];
+      channels.push_back({"force." + letter, Quantity::kForce, pair, axis, nullptr});
+      channels.push_back({"torque." + letter, Quantity::kTorque, pair, axis, nullptr});
+    }
+  }
+  int row = constraints.row_offset(constraint);
+  for (const constrained_dynamics::RowDescription & description : constraints[constraint].rows())
+  {
+    channels.push_back(
+      {"multiplier." + description.label, Quantity::kMultiplier, row++, 0, nullptr});
+  }
+  return channels;
+}
+
 /// The initial values of the tag, as keys of a scenario.
 void add_initial_values(const std::vector<ComponentInfo> & joints, ParameterMap & keys)
 {
@@ -145,9 +171,13 @@ void add_initial_values(const std::vector<ComponentInfo> & joints, ParameterMap 
 struct ConstrainedSystem::Impl
 {
   void build(const hardware_interface::HardwareInfo & info);
-  void add_joint(const ComponentInfo & info, std::vector<std::string> & driven);
-  void add_sensor(const ComponentInfo & info);
-  void add_unlisted();
+  void choose_options(const constrained_dynamics::Scenario & scenario, unsigned rate);
+  void add_joint(const System & system, const ComponentInfo & info);
+  void add_state(const Joint & joint, const std::string & interface);
+  void add_command(const System & system, const std::string & interface, Joint & joint);
+  void add_sensor(
+    const constrained_dynamics::ConstraintSet & constraints, const ComponentInfo & info);
+  void add_unlisted(const System & system);
   std::unique_ptr<Measurement> make_measurement() const;
   double noise(Quantity quantity) const;
 
@@ -162,6 +192,7 @@ struct ConstrainedSystem::Impl
   PlantOptions options;
   std::unique_ptr<Plant> plant;
   std::vector<Joint> joints;
+  std::vector<std::string> driven;  // joints that can follow positions or velocities
   std::vector<Channel> channels;
   std::vector<std::size_t> unlisted;  // channels that no tag declares
   Eigen::VectorXd values;             // of the channels
@@ -181,10 +212,33 @@ void ConstrainedSystem::Impl::build(const hardware_interface::HardwareInfo & inf
   add_initial_values(info.joints, source.parameters);
   const constrained_dynamics::Scenario scenario = load_scenario(source);
 
+  choose_options(scenario, info.rw_rate);
+  for (const ComponentInfo & joint : info.joints)
+  {
+    add_joint(scenario.system(), joint);
+  }
+  for (const ComponentInfo & sensor : info.sensors)
+  {
+    add_sensor(scenario.dynamics()->constraints(), sensor);
+  }
+  if (!info.gpios.empty())
+  {
+    throw std::invalid_argument(
+      "gpio '" + info.gpios.front().name + "' is not simulated; allowed: joints and sensors");
+  }
+  add_unlisted(scenario.system());
+  plant = std::make_unique<Plant>(scenario, driven, options);
+  values.setZero(static_cast<Eigen::Index>(channels.size()));
+  measurement = make_measurement();
+}
+
+void ConstrainedSystem::Impl::choose_options(
+  const constrained_dynamics::Scenario & scenario, unsigned rate)
+{
   options.step = parameters.step > 0.0 ? parameters.step : scenario.run().integration.step;
   options.largest_period = parameters.largest_period;
   options.drive_bandwidth = parameters.drive_bandwidth;
-  const double period = info.rw_rate > 0 ? 1.0 / info.rw_rate : options.step;
+  const double period = rate > 0 ? 1.0 / rate : options.step;
   if (parameters.step > period * (1.0 + 1e-9))
   {
     throw std::invalid_argument(
@@ -192,36 +246,10 @@ void ConstrainedSystem::Impl::build(const hardware_interface::HardwareInfo & inf
       "'; allowed: at most the period of the cycle, " + std::to_string(period));
   }
   options.step = std::min(options.step, period);
-
-  // Joints and sensors are looked up in the scenario's own system, which the plant shares.
-  plant = std::make_unique<Plant>(scenario, std::vector<std::string>{}, options);
-  std::vector<std::string> driven;
-  for (const ComponentInfo & joint : info.joints)
-  {
-    add_joint(joint, driven);
-  }
-  for (const ComponentInfo & sensor : info.sensors)
-  {
-    add_sensor(sensor);
-  }
-  if (!info.gpios.empty())
-  {
-    throw std::invalid_argument(
-      "gpio '" + info.gpios.front().name + "' is not simulated; allowed: joints and sensors");
-  }
-  add_unlisted();
-  if (!driven.empty())
-  {
-    plant = std::make_unique<Plant>(scenario, driven, options);
-  }
-  values.setZero(static_cast<Eigen::Index>(channels.size()));
-  measurement = make_measurement();
 }
 
-void ConstrainedSystem::Impl::add_joint(
-  const ComponentInfo & info, std::vector<std::string> & driven)
+void ConstrainedSystem::Impl::add_joint(const System & system, const ComponentInfo & info)
 {
-  const System & system = plant->system();
   Joint joint;
   joint.name = info.name;
   joint.coordinate = find(system.coordinate_names(), info.name);
@@ -232,68 +260,72 @@ void ConstrainedSystem::Impl::add_joint(
       "joint '" + info.name + "' of the <ros2_control> tag is no joint of the simulated system; " +
       "allowed: " + join(simple_coordinates(system)));
   }
-  const int index = static_cast<int>(joints.size());
   for (const InterfaceInfo & state : info.state_interfaces)
   {
-    const std::string name = info.name + "/" + state.name;
-    if (state.name == hardware_interface::HW_IF_POSITION)
-    {
-      channels.push_back({name, Quantity::kPosition, joint.coordinate, 0, nullptr});
-    }
-    else if (state.name == hardware_interface::HW_IF_VELOCITY)
-    {
-      channels.push_back({name, Quantity::kVelocity, joint.speed, 0, nullptr});
-    }
-    else if (state.name == hardware_interface::HW_IF_ACCELERATION)
-    {
-      channels.push_back({name, Quantity::kAcceleration, joint.speed, 0, nullptr});
-    }
-    else if (state.name == hardware_interface::HW_IF_EFFORT)
-    {
-      channels.push_back({name, Quantity::kEffort, index, 0, nullptr});
-    }
-    else
-    {
-      throw std::invalid_argument(
-        "state interface '" + name + "'; allowed: position, velocity, acceleration, effort");
-    }
+    add_state(joint, state.name);
   }
   for (const InterfaceInfo & command : info.command_interfaces)
   {
-    const std::string name = info.name + "/" + command.name;
-    if (command.name == hardware_interface::HW_IF_EFFORT)
-    {
-      joint.input = find(system.input_names(), info.name);
-      if (joint.input < 0)
-      {
-        throw std::invalid_argument(
-          "command interface '" + name + "': the scenario has no input '" + info.name +
-          "' (system.actuated); allowed: " + join(system.input_names()));
-      }
-    }
-    else if (
-      command.name == hardware_interface::HW_IF_POSITION ||
-      command.name == hardware_interface::HW_IF_VELOCITY)
-    {
-      if (joint.drive < 0)
-      {
-        joint.drive = static_cast<int>(driven.size());
-        driven.push_back(info.name);
-      }
-    }
-    else
-    {
-      throw std::invalid_argument(
-        "command interface '" + name + "'; allowed: position, velocity, effort");
-    }
+    add_command(system, command.name, joint);
   }
   joints.push_back(std::move(joint));
 }
 
-void ConstrainedSystem::Impl::add_sensor(const ComponentInfo & info)
+void ConstrainedSystem::Impl::add_state(const Joint & joint, const std::string & interface)
 {
-  const constrained_dynamics::ConstraintSet & constraints =
-    plant->scenario().dynamics()->constraints();
+  const int index = static_cast<int>(joints.size());  // of the joint
+  const std::array<std::tuple<const char *, Quantity, int>, 4> known = {
+    {{hardware_interface::HW_IF_POSITION, Quantity::kPosition, joint.coordinate},
+     {hardware_interface::HW_IF_VELOCITY, Quantity::kVelocity, joint.speed},
+     {hardware_interface::HW_IF_ACCELERATION, Quantity::kAcceleration, joint.speed},
+     {hardware_interface::HW_IF_EFFORT, Quantity::kEffort, index}}};
+  const std::string name = joint.name + "/" + interface;
+  for (const auto & [known_name, quantity, of] : known)
+  {
+    if (interface == known_name)
+    {
+      channels.push_back({name, quantity, of, 0, nullptr});
+      return;
+    }
+  }
+  throw std::invalid_argument(
+    "state interface '" + name + "'; allowed: position, velocity, acceleration, effort");
+}
+
+void ConstrainedSystem::Impl::add_command(
+  const System & system, const std::string & interface, Joint & joint)
+{
+  const std::string name = joint.name + "/" + interface;
+  if (interface == hardware_interface::HW_IF_EFFORT)
+  {
+    joint.input = find(system.input_names(), joint.name);
+    if (joint.input < 0)
+    {
+      throw std::invalid_argument(
+        "command interface '" + name + "': the scenario has no input '" + joint.name +
+        "' (system.actuated); allowed: " + join(system.input_names()));
+    }
+  }
+  else if (
+    interface == hardware_interface::HW_IF_POSITION ||
+    interface == hardware_interface::HW_IF_VELOCITY)
+  {
+    if (joint.drive < 0)
+    {
+      joint.drive = static_cast<int>(driven.size());
+      driven.push_back(joint.name);
+    }
+  }
+  else
+  {
+    throw std::invalid_argument(
+      "command interface '" + name + "'; allowed: position, velocity, effort");
+  }
+}
+
+void ConstrainedSystem::Impl::add_sensor(
+  const constrained_dynamics::ConstraintSet & constraints, const ComponentInfo & info)
+{
   std::vector<std::string> names;
   for (int i = 0; i < constraints.size(); ++i)
   {
@@ -306,25 +338,8 @@ void ConstrainedSystem::Impl::add_sensor(const ComponentInfo & info)
       "sensor '" + info.name + "' of the <ros2_control> tag has the name of no constraint; " +
       "allowed: " + join(names));
   }
+  const std::vector<Channel> possible = force_channels(constraints, constraint);
   std::vector<std::string> allowed;
-  std::vector<Channel> possible;
-  const std::array<const char *, 3> axes = {"x", "y", "z"};
-  if (!constraints[constraint].wrench_bodies().empty())
-  {
-    const int pair = constraints.wrench_offset(constraint);
-    for (int axis = 0; axis < 3; ++axis)
-    {
-      const std::string letter = axes[static_cast<std::size_t>(axis)];
-      possible.push_back({"force." + letter, Quantity::kForce, pair, axis, nullptr});
-      possible.push_back({"torque." + letter, Quantity::kTorque, pair, axis, nullptr});
-    }
-  }
-  for (int row = 0; row < constraints[constraint].row_count(); ++row)
-  {
-    possible.push_back(
-      {"multiplier." + constraints[constraint].rows()[static_cast<std::size_t>(row)].label,
-       Quantity::kMultiplier, constraints.row_offset(constraint) + row, 0, nullptr});
-  }
   for (const Channel & channel : possible)
   {
     allowed.push_back(channel.name);
@@ -343,9 +358,8 @@ void ConstrainedSystem::Impl::add_sensor(const ComponentInfo & info)
 }
 
 /// Coordinates and speeds of bases and free bodies, which no tag can declare.
-void ConstrainedSystem::Impl::add_unlisted()
+void ConstrainedSystem::Impl::add_unlisted(const System & system)
 {
-  const System & system = plant->system();
   const auto is_declared = [&](const std::string & name)
   {
     return std::any_of(
