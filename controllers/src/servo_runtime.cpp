@@ -188,7 +188,7 @@ ServoRuntime::ServoRuntime(
   measured_speeds_(std::move(measured_speeds)),
   workspace_(*law_),
   completion_(law.shared_passive(), measured_coordinates_, measured_speeds_),
-  static_torque_(law.shared_passive())
+  inverse_dynamics_(law.shared_passive())
 {
   const constrained_dynamics::System & system = law_->passive().system();
   const std::size_t count = law_->tasks().size();
@@ -197,6 +197,13 @@ ServoRuntime::ServoRuntime(
     references_.emplace_back(
       *law_->tasks()[i].constraint, i < drive.references.size() ? drive.references[i] : nullptr,
       i < drive.smooth_start.size() ? drive.smooth_start[i] : 0.0, options_.references);
+  }
+  for (const constrained_dynamics::ServoTask & task : law_->tasks())
+  {
+    const auto * force =
+      dynamic_cast<const constrained_dynamics::ForceServo *>(task.constraint.get());
+    force_constraint_.push_back(
+      force ? law_->passive().constraints().constraint_of_row(force->passive_rows().front()) : -1);
   }
   q_ = system.neutral_coordinates();
   u_.setZero(system.speed_count());
@@ -426,7 +433,7 @@ void ServoRuntime::find_fallback(Cause cause) noexcept
     case Fallback::kError:
       break;
   }
-  if (!has_output(static_torque_.find(time_, q_, workspace_.dynamics(), fallback_)))
+  if (!has_output(inverse_dynamics_.find_at_rest(time_, q_, workspace_.dynamics(), fallback_)))
   {
     fallback_ = command_;
     return;
@@ -493,6 +500,17 @@ void ServoRuntime::give_null_space(int input, double value, bool expires) noexce
     workspace_.external_null_vector()(input) = value;
     null_space_expires_ = expires;
     null_space_age_ = 0.0;
+  }
+}
+
+void ServoRuntime::enable_forces_of(int constraint, bool active) noexcept CD_NONBLOCKING
+{
+  for (std::size_t i = 0; i < force_constraint_.size(); ++i)
+  {
+    if (force_constraint_[i] == constraint)
+    {
+      workspace_.set_enabled(static_cast<int>(i), active);
+    }
   }
 }
 

@@ -59,11 +59,18 @@ StateMapping::StateMapping(
   for (const std::string & joint : joints)
   {
     const int coordinate = find(coordinates, joint);
-    const int speed = find(speeds, "d" + joint);
-    if (coordinate >= 0 && speed >= 0)
+    const int rate = find(speeds, "d" + joint);
+    const int speed = find(speeds, joint);
+    if (coordinate >= 0 || speed >= 0)
     {
-      add_coordinate(coordinate);
-      add(Kind::kSpeed, speed, joint);
+      if (coordinate >= 0)
+      {
+        add_coordinate(coordinate);
+      }
+      if (rate >= 0 || speed >= 0)
+      {
+        add(Kind::kSpeed, rate >= 0 ? rate : speed, joint);
+      }
       continue;
     }
     bool found = false;
@@ -87,7 +94,7 @@ StateMapping::StateMapping(
     if (!found)
     {
       throw std::invalid_argument(
-        "joint '" + joint + "' is unknown; allowed: " + list(coordinates) +
+        "joint '" + joint + "' is unknown; allowed: " + list(coordinates) + ", " + list(speeds) +
         ", or the name of a planar, floating or ball joint");
     }
   }

@@ -12,7 +12,7 @@
 #include <constrained_dynamics/state_completion.hpp>
 #include <constrained_dynamics/status.hpp>
 
-#include "constrained_dynamics_controllers/static_torque.hpp"
+#include "constrained_dynamics_controllers/inverse_dynamics.hpp"
 #include "constrained_dynamics_controllers/task_reference.hpp"
 
 /// @file
@@ -26,7 +26,7 @@ namespace constrained_dynamics_controllers
 enum class Fallback
 {
   kHold,     ///< the last command
-  kGravity,  ///< what keeps the last known position at rest (StaticTorque)
+  kGravity,  ///< what keeps the last known position at rest (InverseDynamics::find_at_rest)
   kDamp,     ///< the same, minus damping of the joints whose speeds are known
   kZero,     ///< nothing
   kError,    ///< as kGravity, and the cycle is reported as failed
@@ -137,9 +137,13 @@ public:
   /// die away ReferenceTimes::timeout after the last one was given.
   void give_null_space(int input, double value, bool expires) noexcept CD_NONBLOCKING;
 
+  /// Servo-constraints of the forces of a passive constraint count while that is active.
+  void enable_forces_of(int constraint, bool active) noexcept CD_NONBLOCKING;
+
   /// What to command (l): always finite and within the limits.
   const Eigen::VectorXd & command() const { return command_; }
   const constrained_dynamics::ServoLaw & law() const { return *law_; }
+  const std::shared_ptr<const constrained_dynamics::ServoLaw> & shared_law() const { return law_; }
   const constrained_dynamics::ServoWorkspace & servo() const { return workspace_; }
   constrained_dynamics::ServoWorkspace & servo() { return workspace_; }
   const TaskReference & reference(int task) const
@@ -192,8 +196,9 @@ private:
   std::vector<bool> measured_speeds_;
   constrained_dynamics::ServoWorkspace workspace_;
   constrained_dynamics::StateCompletion completion_;
-  StaticTorque static_torque_;
+  InverseDynamics inverse_dynamics_;
   std::vector<TaskReference> references_;
+  std::vector<int> force_constraint_;  // of each task: whose forces it is about, −1: of none
   double null_space_age_ = 0.0;
   bool null_space_expires_ = false;
 

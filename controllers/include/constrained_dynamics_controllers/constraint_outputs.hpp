@@ -1,0 +1,115 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <constrained_dynamics/dynamics.hpp>
+#include <constrained_dynamics_msgs/msg/constraint_forces.hpp>
+#include <constrained_dynamics_msgs/srv/set_constraint_active.hpp>
+#include <constrained_dynamics_ros/markers.hpp>
+#include <diagnostic_msgs/msg/diagnostic_array.hpp>
+#include <geometry_msgs/msg/wrench_stamped.hpp>
+#include <hardware_interface/handle.hpp>
+#include <rclcpp_lifecycle/lifecycle_node.hpp>
+#include <visualization_msgs/msg/marker_array.hpp>
+
+#include "constrained_dynamics_controllers/cyclic_publisher.hpp"
+
+namespace constrained_dynamics_controllers
+{
+
+struct OutputOptions
+{
+  double publish_rate = 100.0;  ///< [Hz]; 0: every cycle
+  double marker_rate = 30.0;    ///< [Hz]; 0: none
+  bool wrench_topics = false;
+  constrained_dynamics_ros::MarkerStyle style;  ///< world_frame is that of all messages
+};
+
+/// What all controllers tell about the constraints of their robot: ~/constraint_forces,
+/// ~/wrench/<constraint>, ~/markers, /diagnostics, state interfaces; and the service
+/// ~/set_constraint_active.
+class ConstraintOutputs : public std::enable_shared_from_this<ConstraintOutputs>
+{
+public:
+  /// Adds to a diagnostic status; called once a second, not from the cycle.
+  using Diagnose = std::function<void(diagnostic_msgs::msg::DiagnosticStatus &)>;
+
+  /// Shared, because callbacks of the executor may still run while the owner lets go of it.
+  /// @throw std::invalid_argument for a style out of range.
+  static std::shared_ptr<ConstraintOutputs> create(
+    const rclcpp_lifecycle::LifecycleNode::SharedPtr & node,
+    std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const OutputOptions & options,
+    Diagnose diagnose);
+
+  /// <controller>/<constraint>/force.x … torque.z (on body A, in the world) and
+  /// <controller>/<constraint>/multiplier.<row>. 0 until the first solve.
+  std::vector<hardware_interface::StateInterface::SharedPtr> make_state_interfaces(
+    const std::string & controller);
+
+  // Real-time safe:
+
+  /// Makes the switches that the service was asked for. @param switched is called with constraint
+  /// and state.
+  template <typename Switched>
+  void apply_switches(
+    constrained_dynamics::Workspace & workspace, const Switched & switched) noexcept
+  {
+    for (std::size_t i = 0; i < requests_.size(); ++i)
+    {
+      const int request = requests_[i].exchange(kNone, std::memory_order_acq_rel);
+      if (request != kNone)
+      {
+        workspace.set_active(static_cast<int>(i), request == kOn);
+        switched(static_cast<int>(i), request == kOn);
+      }
+    }
+  }
+  /// Messages that are due, and the state interfaces.
+  void write(
+    const rclcpp::Time & time, double period, constrained_dynamics::Status status,
+    const constrained_dynamics::Workspace & workspace) noexcept;
+
+  std::uint64_t lost_count() const;
+
+private:
+  static constexpr int kNone = -1;
+  static constexpr int kOff = 0;
+  static constexpr int kOn = 1;
+  using SetActive = constrained_dynamics_msgs::srv::SetConstraintActive;
+
+  ConstraintOutputs(
+    const rclcpp_lifecycle::LifecycleNode::SharedPtr & node,
+    std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const OutputOptions & options,
+    Diagnose diagnose);
+  void listen(rclcpp_lifecycle::LifecycleNode & node);
+
+  void set_active(const SetActive::Request & request, SetActive::Response & response);
+  void write_state_interfaces(const constrained_dynamics::Workspace & workspace) noexcept;
+  void publish_diagnostics();
+
+  rclcpp_lifecycle::LifecycleNode::WeakPtr node_;
+  std::shared_ptr<const constrained_dynamics::Dynamics> dynamics_;
+  OutputOptions options_;
+  Diagnose diagnose_;
+  std::uint64_t sequence_ = 0;
+  CyclicPublisher<constrained_dynamics_msgs::msg::ConstraintForces> forces_;
+  struct WrenchTopic
+  {
+    int constraint;
+    std::unique_ptr<CyclicPublisher<geometry_msgs::msg::WrenchStamped>> publisher;
+  };
+  std::vector<WrenchTopic> wrenches_;
+  std::unique_ptr<CyclicPublisher<visualization_msgs::msg::MarkerArray>> markers_;
+  std::vector<hardware_interface::StateInterface::SharedPtr> interfaces_;
+  std::vector<std::atomic<int>> requests_;
+  rclcpp::Service<SetActive>::SharedPtr service_;
+  rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticArray>::SharedPtr diagnostics_;
+  rclcpp::TimerBase::SharedPtr timer_;
+};
+
+}  // namespace constrained_dynamics_controllers

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <constrained_dynamics/system.hpp>
+#include <sensor_msgs/msg/joint_state.hpp>
+
+#include "constrained_dynamics_controllers/constraint_outputs.hpp"
+#include "constrained_dynamics_controllers/model_parameters.hpp"
+
+namespace constrained_dynamics_controllers
+{
+
+/// What is published, from the parameters.
+/// @throw std::invalid_argument naming what is out of range.
+OutputOptions output_options(const model_parameters::Params & parameters);
+
+/// Joints that are measured: those of the inputs and the passive ones.
+std::vector<std::string> measured_joints(
+  const constrained_dynamics::System & system, const model_parameters::Params & parameters);
+
+/// Input, coordinate and speed of a joint.
+using JointOfInput = std::array<int, 3>;
+
+/// A message with the memory for the joints of the inputs, which `joints` gets.
+/// @throw std::invalid_argument naming an input that is no joint.
+sensor_msgs::msg::JointState make_joint_message(
+  const constrained_dynamics::System & system, std::vector<JointOfInput> & joints);
+/// Real-time safe: yes.
+void write_joint_message(
+  const rclcpp::Time & time, const std::vector<JointOfInput> & joints, const Eigen::VectorXd & q,
+  const Eigen::VectorXd & u, const Eigen::VectorXd & effort,
+  sensor_msgs::msg::JointState & message) noexcept;
+
+/// Adds a key with its value to a diagnostic status.
+template <typename Value>
+void add_value(
+  diagnostic_msgs::msg::DiagnosticStatus & status, const std::string & key, const Value & value)
+{
+  diagnostic_msgs::msg::KeyValue & entry = status.values.emplace_back();
+  entry.key = key;
+  if constexpr (std::is_convertible_v<Value, std::string>)
+  {
+    entry.value = value;
+  }
+  else
+  {
+    entry.value = std::to_string(value);
+  }
+}
+
+}  // namespace constrained_dynamics_controllers
