@@ -139,8 +139,8 @@ TEST(MonitoredSystem, when_efforts_are_measured_expect_the_forces_of_the_driven_
 
 TEST(MonitoredSystem, when_static_expect_accelerations_of_nought)
 {
-  Robot robot("panda_wall");
-  MonitoredSystem monitored = monitor("panda_wall");
+  Robot robot("four_bar");
+  MonitoredSystem monitored = monitor("four_bar");
   ASSERT_THAT(monitored.readings().add(robot.message(), robot.now()), IsEmpty());
   ASSERT_THAT(monitored.update(robot.now()), IsEmpty());
   EXPECT_FALSE(monitored.has_measured_effort());
@@ -149,11 +149,11 @@ TEST(MonitoredSystem, when_static_expect_accelerations_of_nought)
 
 TEST(MonitoredSystem, when_inverse_dynamics_expect_the_measured_acceleration)
 {
-  Robot robot("panda_wall");
+  Robot robot("four_bar");
   MonitoredSystem::Options options;
   options.without_effort = InputSource::kInverseDynamics;
   options.acceleration_filter = 0.0;
-  MonitoredSystem monitored = monitor("panda_wall", options);
+  MonitoredSystem monitored = monitor("four_bar", options);
   for (int i = 0; i < 3; ++i)
   {
     robot.run(0.001);
