@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Generates and builds the messages with the ROS wheels of .venv-ros: build/ros/install.
+# Generates and builds the messages with the ROS wheels of .venv-ros: build/ros_wheels/install.
 #
 # usage: setup/build_messages.sh [jobs]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 top=$PWD
-work=$top/build/ros
+work=$top/build/ros_wheels
 jobs=${1:-2}
 
 exec 9<setup/build_messages.sh  # two builds at a time would write into the same folder

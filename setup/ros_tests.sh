@@ -67,6 +67,7 @@ else
     echo "failed:  the core of $build could not be installed into build/colcon/core"
     exit 1
   }
+  mapfile -t folders < <(printf '%s\n' "${folders[@]}" | grep -v '_core$')
   export CMAKE_PREFIX_PATH=$root/core${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
   export LD_LIBRARY_PATH=$root/core/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 fi

@@ -18,13 +18,14 @@ skipped=$(count skipped)
 disabled=$(count disabled)
 
 # The ROS packages belong to the release build, not to campaigns and sanitizers.
-ros=
+ros_log=$build/ros_tests.log
+rm -f "$ros_log"
 case "$build $*" in
   build/release*-L\ campaign*) ;;
   build/release*)
     jobs=$(sed -n 's/.*-j \([0-9]*\).*/\1/p' <<<"$*")
-    ros=$(setup/ros_tests.sh "$build" "${jobs:-1}" | tee /dev/stderr | grep -E '^(ran|skipped|failed): '; exit "${PIPESTATUS[0]}")
-    ros_result=$?
+    setup/ros_tests.sh "$build" "${jobs:-1}" 2>&1 | tee "$ros_log"
+    ros_result=${PIPESTATUS[0]}
     [ "$result" -ne 0 ] || result=$ros_result
     ;;
 esac
@@ -35,5 +36,5 @@ if [ -n "$total" ]; then
   [ "$skipped" -eq 0 ] || echo "skipped: $skipped tests (ctest lists them above)"
   [ "$disabled" -eq 0 ] || echo "skipped: $disabled tests that are disabled"
 fi
-[ -z "$ros" ] || echo "$ros"
-exit $result
+grep -sE '^(ran|skipped|failed): ' "$ros_log"
+exit "$result"

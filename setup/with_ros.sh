@@ -7,7 +7,7 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(cd "$1" && pwd)
 shift
-messages=$top/build/ros/install
+messages=$top/build/ros_wheels/install
 ros=$top/.venv-ros
 for folder in "$ros" "$messages"; do
   [ -d "$folder" ] || { echo "with_ros.sh: $folder is missing; make build makes it" >&2; exit 1; }

@@ -8,14 +8,16 @@ Everything happens in one thread: a request is met between two cycles.
 import dataclasses
 import math
 from pathlib import Path
+import signal
 import sys
 import time
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
 from constrained_dynamics_msgs.msg import ConstraintEvent, ConstraintForces
 from constrained_dynamics_msgs.srv import ApplyImpulse, SetConstraintActive, StepSimulation
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -52,7 +54,7 @@ class ScenarioHost(Node):
         self._loop = self._value("loop")
         self._factor = self._value("real_time_factor")
         self._period = 1.0 / self._value("rate")
-        self._has_clock = self._value("publish_clock")
+        self._has_clock = self._value("publish_clock") or self._value("use_sim_time")
         self._last_cycle = time.monotonic()
         self._lost_events = 0
         self._make_messages()
@@ -74,9 +76,10 @@ class ScenarioHost(Node):
             "loop": (False, "start anew at the end; else the last state stays"),
             "paused": (False, "start paused"),
             "world_frame": ("world", "name of the world in messages"),
-            "publish_clock": (False, "publish /clock, and stamp with the time of the simulation"),
+            "publish_clock": (
+                False, "publish /clock, and stamp with the time of the simulation; use_sim_time does the same"),
             "publish_tf": (True, "publish the poses of all links on /tf"),
-            "marker_rate": (30.0, "marker messages a second; 0: none"),
+            "markers.rate": (30.0, "marker messages a second; 0: none"),
         }
         for name, (default, text) in fixed.items():
             self.declare_parameter(name, default, ParameterDescriptor(description=text, read_only=True))
@@ -88,7 +91,7 @@ class ScenarioHost(Node):
         self.declare_parameter("real_time_factor", 1.0, ParameterDescriptor(
             description="simulated seconds a second; may be changed at any time"))
         self._check_number("rate", 0.0, 10e3)
-        self._check_number("marker_rate", -1e-300, 10e3)
+        self._check_number("markers.rate", -1e-300, 10e3)
         if not self._value("until") >= 0.0:
             raise ValueError(f"until: {self._value('until')}; allowed: 0 or more, .inf")
         if not self._value("world_frame"):
@@ -141,9 +144,9 @@ class ScenarioHost(Node):
             self._tf_publisher = self.create_publisher(TFMessage, "/tf", QoSProfile(depth=100))
         if self._has_clock:
             self._clock_publisher = self.create_publisher(Clock, "/clock", stream)
-        if self._value("marker_rate") > 0.0:
+        if self._value("markers.rate") > 0.0:
             self._marker_publisher = self.create_publisher(MarkerArray, "~/markers", stream)
-        self._marker_cycles = max(1, round(self._value("rate") / (self._value("marker_rate") or 1.0)))
+        self._marker_cycles = max(1, round(self._value("rate") / (self._value("markers.rate") or 1.0)))
 
     def _make_services(self):
         def serve(kind, name, answer):
@@ -328,20 +331,24 @@ def find_scenario(name):
 
 def main(arguments=None):
     """Exit codes as cdyn: 0, 2 for bad input."""
-    rclpy.init(args=arguments)
+    # Of rclpy's own handlers, an interrupt may come out anywhere; here it ends the loop.
+    stopped = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.append(True))
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     try:
         host = ScenarioHost()
     except Exception as error:  # rclpy has its own for parameters of the wrong type
         print(f"scenario_host: {error}", file=sys.stderr)
         rclpy.try_shutdown()
         return 2
-    try:
-        rclpy.spin(host)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        host.destroy_node()
-        rclpy.try_shutdown()
+    executor = SingleThreadedExecutor()
+    executor.add_node(host)
+    while not stopped:
+        executor.spin_once(timeout_sec=0.1)
+    executor.shutdown()
+    host.destroy_node()
+    rclpy.try_shutdown()
     return 0
 
 

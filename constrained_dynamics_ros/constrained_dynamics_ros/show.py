@@ -20,6 +20,7 @@ from rclpy.qos import QoSProfile  # noqa: E402
 
 NODE = "/scenario_host"
 FIRST_WAIT = 20.0  # [s]
+SETTLED = 0.5  # [s]
 WATCHED = 3.0  # [s]
 
 
@@ -39,10 +40,13 @@ def topics_of_host(node):
 
 
 def wait_for_host(node, host):
-    end = time.monotonic() + FIRST_WAIT
-    while time.monotonic() < end and host.poll() is None:
-        topics = topics_of_host(node)
-        if any(name == NODE + "/constraint_forces" for name, _ in topics):
+    """Its topics, once no more of them turn up."""
+    begin = changed = time.monotonic()
+    topics = []
+    while time.monotonic() < begin + FIRST_WAIT and host.poll() is None:
+        before, topics = topics, topics_of_host(node)
+        changed = time.monotonic() if topics != before else changed
+        if topics and time.monotonic() > changed + SETTLED:
             return topics
         rclpy.spin_once(node, timeout_sec=0.1)
     raise SystemExit("show: scenario_host did not appear" + ("" if host.poll() is None else ": it ended"))

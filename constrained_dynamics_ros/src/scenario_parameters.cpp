@@ -139,6 +139,24 @@ std::vector<std::string> split(const std::string & name)
   return parts;
 }
 
+/// Adds the tree of one parameter to those of others.
+void combine(const std::string & name, TextTree from, TextTree & to)
+{
+  if (to.is_null())
+  {
+    to = std::move(from);
+    return;
+  }
+  if (!from.is_map() || !to.is_map())
+  {
+    refuse(name, "another parameter, above or below it, has a value as well; allowed: one of them");
+  }
+  for (std::size_t i = 0; i < from.keys.size(); ++i)
+  {
+    combine(name, std::move(from.children[i]), to.at(from.keys[i]));
+  }
+}
+
 /// The parameters that belong to a scenario, as one tree of maps.
 TextTree parameter_tree(const ParameterMap & parameters)
 {
@@ -150,20 +168,15 @@ TextTree parameter_tree(const ParameterMap & parameters)
     {
       continue;
     }
-    TextTree * node = &root;
-    for (const std::string & part : split(name))
+    const std::vector<std::string> parts = split(name);
+    TextTree tree = from_parameter(name, value);
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part)
     {
-      if (node->is_null())
-      {
-        *node = TextTree::map();
-      }
-      if (!node->is_map())
-      {
-        refuse(name, "it lies below a parameter that has a value of its own; allowed: one of both");
-      }
-      node = &node->at(part);
+      TextTree map = TextTree::map();
+      map.at(*part) = std::move(tree);
+      tree = std::move(map);
     }
-    *node = from_parameter(name, value);
+    combine(name, std::move(tree), root);
   }
   return root;
 }

@@ -199,6 +199,16 @@ TEST(ScenarioParameters, when_a_string_is_yaml_expect_lists_and_maps)
   EXPECT_EQ(load_scenario(whole).dynamics()->constraints().row_count(), 2);
 }
 
+TEST(ScenarioParameters, when_a_section_and_keys_below_it_are_given_expect_both)
+{
+  ScenarioSource source = four_bar_parameters();
+  source.parameters["initial"] = ParameterValue("{time: 2, q: {}}");
+  source.parameters["initial.q"] = ParameterValue("{}");
+  const Scenario scenario = load_scenario(source);
+  EXPECT_EQ(scenario.initial().time, 2.0);
+  EXPECT_EQ(scenario.initial().q(0), 0.3);
+}
+
 TEST(ScenarioParameters, when_a_key_is_unknown_expect_the_name_of_the_parameter)
 {
   ScenarioSource source = four_bar_parameters();
@@ -233,7 +243,7 @@ TEST(ScenarioParameters, when_values_cannot_be_expect_refusal_that_names_them)
     AllOf(HasSubstr("'run.step'"), HasSubstr("byte_array"), HasSubstr("allowed")));
   EXPECT_THAT(
     with("initial.q", ParameterValue(1.0)),
-    AllOf(HasSubstr("'initial.q.coupler'"), HasSubstr("value of its own")));
+    AllOf(HasSubstr("'initial.q.coupler'"), HasSubstr("one of them")));
   EXPECT_THAT(
     with("constraints.wall", ParameterValue("point_on_plane")),
     AllOf(HasSubstr("'constraints.wall'"), HasSubstr("below it")));

@@ -41,7 +41,8 @@ def _positive(name, value):
 
 def _common_arguments(layout):
     return [
-        DeclareLaunchArgument('rviz', default_value='true', description='start RViz (true or false)'),
+        DeclareLaunchArgument(
+            'rviz', default_value='true', description='start RViz (true or false)'),
         DeclareLaunchArgument(
             'layout', default_value=share('config', 'rviz', layout), description='layout of RViz'),
         DeclareLaunchArgument(
@@ -49,14 +50,42 @@ def _common_arguments(layout):
     ]
 
 
-def _rviz(use_sim_time):
+def _rviz(clock):
     return Node(
         package='rviz2',
         executable='rviz2',
         arguments=['-d', LaunchConfiguration('layout')],
-        parameters=[{'use_sim_time': use_sim_time}],
+        parameters=[clock],
         condition=IfCondition(LaunchConfiguration('rviz')),
     )
+
+
+def _whole(name, value):
+    number = _positive(name, value)
+    if number != round(number):
+        raise ValueError(f"launch argument {name} is '{value}'; allowed is a whole number above 0")
+    return int(number)
+
+
+def _file(name, value):
+    if not os.path.isfile(value):
+        raise ValueError(f"launch argument {name} is '{value}', which is not a file")
+    return value
+
+
+def _names(value):
+    names = [name.strip() for name in value.split(',') if name.strip()]
+    return [] if names == ['none'] else names
+
+
+def _description(name, plugin, scenario, controllers):
+    # Broadcasters command nothing: then the simulated robot moves by itself.
+    is_driven = any(not controller.endswith('broadcaster') for controller in controllers)
+    mappings = {'plugin': plugin, 'wait_for_controller': 'true' if is_driven else 'false'}
+    if scenario:
+        mappings['scenario'] = scenario
+    file = share('config', 'robots', f'{name}.urdf.xacro')
+    return xacro.process_file(file, mappings=mappings).toxml()
 
 
 def controlled_robot(name, controller='servo_constraint_controller', rate=500):
@@ -72,39 +101,25 @@ def controlled_robot(name, controller='servo_constraint_controller', rate=500):
         def argument(key):
             return LaunchConfiguration(key).perform(context)
 
-        use_sim_time = _boolean('use_sim_time', argument('use_sim_time'))
         _boolean('rviz', argument('rviz'))
-        cycles = _positive('rate', argument('rate'))
-        if cycles != round(cycles):
-            raise ValueError(
-                f"launch argument rate is '{argument('rate')}'; allowed is a whole number above 0")
-        mappings = {'plugin': argument('hardware')}
-        if argument('scenario'):
-            mappings['scenario'] = argument('scenario')
-        description = xacro.process_file(
-            share('config', 'robots', f'{name}.urdf.xacro'), mappings=mappings).toxml()
-        parameters = argument('parameters')
-        if not os.path.isfile(parameters):
-            raise ValueError(f"launch argument parameters is '{parameters}', which is not a file")
-        controllers = [c.strip() for c in argument('controller').split(',') if c.strip()]
-        if controllers == ['none']:
-            controllers = []
+        clock = {'use_sim_time': _boolean('use_sim_time', argument('use_sim_time'))}
+        controllers = _names(argument('controller'))
+        scenario = argument('scenario')
+        description = _description(name, argument('hardware'), scenario, controllers)
+        parameters = _file('parameters', argument('parameters'))
+        cycles = {'update_rate': _whole('rate', argument('rate'))}
         # A scenario given on the command line is the controllers' as well as the hardware's.
-        overrides = (
-            ['--controller-ros-args', f"-p scenario:={argument('scenario')}"]
-            if argument('scenario') else [])
-        spawned = ['joint_state_broadcaster'] + controllers
+        given = ['--controller-ros-args', f'-p scenario:={scenario}'] if scenario else []
         return [
             Node(
                 package='robot_state_publisher',
                 executable='robot_state_publisher',
-                parameters=[{'robot_description': description, 'use_sim_time': use_sim_time}],
+                parameters=[{'robot_description': description}, clock],
             ),
             Node(
                 package='controller_manager',
                 executable='ros2_control_node',
-                parameters=[
-                    parameters, {'update_rate': int(cycles), 'use_sim_time': use_sim_time}],
+                parameters=[parameters, cycles, clock],
                 remappings=[('~/robot_description', '/robot_description')],
                 # Without it there is no robot.
                 on_exit=Shutdown(reason='ros2_control_node ended'),
@@ -112,9 +127,10 @@ def controlled_robot(name, controller='servo_constraint_controller', rate=500):
             Node(
                 package='controller_manager',
                 executable='spawner',
-                arguments=spawned + ['--param-file', parameters] + overrides,
+                arguments=[
+                    'joint_state_broadcaster', *controllers, '--param-file', parameters, *given],
             ),
-            _rviz(use_sim_time),
+            _rviz(clock),
         ]
 
     return LaunchDescription([
@@ -152,8 +168,8 @@ def played_scenario(system):
         def argument(key):
             return LaunchConfiguration(key).perform(context)
 
-        use_sim_time = _boolean('use_sim_time', argument('use_sim_time'))
         _boolean('rviz', argument('rviz'))
+        clock = {'use_sim_time': _boolean('use_sim_time', argument('use_sim_time'))}
         chosen = argument('system')
         if chosen in scenario_names():
             scenario = share('config', 'scenarios', f'{chosen}.yaml')
@@ -173,11 +189,10 @@ def played_scenario(system):
                     'rate': _positive('rate', argument('rate')),
                     'real_time_factor': _positive('real_time_factor', argument('real_time_factor')),
                     'loop': True,
-                    'use_sim_time': use_sim_time,
-                }],
+                }, clock],
                 on_exit=Shutdown(reason='scenario_player ended'),
             ),
-            _rviz(use_sim_time),
+            _rviz(clock),
         ]
 
     return LaunchDescription([

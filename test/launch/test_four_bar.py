@@ -1,12 +1,12 @@
 """The four-bar linkage: one motor, a loop; references from outside that stop; a restart."""
 
 import math
+import unittest
 
 from bringup_testing import (
     BringupTest, BROADCASTER, constraint, force_on_a, largest_error, launched, SERVO)
 from constrained_dynamics_msgs.msg import ServoState
 import launch_testing.asserts
-import unittest
 
 GRAVITY = 9.81
 ROCKER_MASS = 4.0
@@ -27,7 +27,6 @@ class FourBar(BringupTest):
         states = self.collect(ServoState, f'/{SERVO}/servo_state', 2.0)
         self.assertLess(max(largest_error(state, 'crank') for state in states), 0.01)
         positions = self.joint_positions()
-        self.assertEqual({'crank', 'coupler', 'rocker'}, set(positions) & {'crank', 'coupler', 'rocker'})
         # The loop is closed: both tips are at the same place.
         a, b, r = positions['crank'], positions['coupler'], positions['rocker']
         self.assertAlmostEqual(
@@ -41,8 +40,8 @@ class FourBar(BringupTest):
         self.spin(2.0)
         positions = self.joint_positions()
         self.assertAlmostEqual(1.0, positions['crank'], delta=0.01)
-        # At rest the loop carries half of the rocker's weight, in moments about its pivot. The force on
-        # body A, the coupler, is minus that on the rocker.
+        # At rest the loop carries half of the rocker's weight, in moments about its pivot. The
+        # force on body A, the coupler, is minus that on the rocker.
         r = positions['rocker']
         for controller in (SERVO, BROADCASTER):
             x, _, z = force_on_a(self.forces(controller, 0.2)[-1], 'loop')

@@ -17,14 +17,15 @@ class RollingDisk(BringupTest):
 
     def test_1_force_of_a_steady_turn(self):
         self.wait_until_active('joint_state_broadcaster', BROADCASTER)
-        # Along the axis and at right angles to it in the plane of the disk: u2, u3 of the steady turn. The centre goes
-        # round at the speed u2 r and the rate YAW; its acceleration points to the middle.
+        # Angular velocity along the axis, and at right angles to it in the plane of the disk: u2
+        # and u3 of the steady turn. The centre goes round at the speed u2 r and the rate YAW.
         u3 = YAW * math.cos(LEAN)
         u2 = (u3 ** 2 * RADIUS * math.tan(LEAN) - 4 * GRAVITY * math.sin(LEAN)) / (6 * u3 * RADIUS)
         inwards = MASS * abs(u2) * RADIUS * YAW
         for message in self.forces(BROADCASTER, 2.0):
             self.assertEqual('ok', message.status)
-            self.assertAlmostEqual(MASS * GRAVITY, multiplier(message, 'contact', 'normal'), delta=1e-3)
+            push = multiplier(message, 'contact', 'normal')
+            self.assertAlmostEqual(MASS * GRAVITY, push, delta=1e-3)
             x, y, z = force_on_a(message, 'contact')
             self.assertAlmostEqual(MASS * GRAVITY, z, delta=1e-3)
             self.assertAlmostEqual(inwards, math.hypot(x, y), delta=1e-3)

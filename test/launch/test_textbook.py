@@ -33,7 +33,8 @@ class Textbook(BringupTest):
             self.assertAlmostEqual(MASS * abs(u2) * RADIUS * YAW, math.hypot(x, y), delta=1e-4)
 
     def test_2_shows_frames_and_arrows(self):
-        frames = {t.child_frame_id for m in self.collect(TFMessage, '/tf', 0.3) for t in m.transforms}
+        transforms = self.collect(TFMessage, '/tf', 0.3)
+        frames = {t.child_frame_id for message in transforms for t in message.transforms}
         self.assertIn('disk', frames)
         markers = self.collect(MarkerArray, f'/{PLAYER}/markers', 0.3)[-1].markers
         self.assertIn('force', {marker.ns for marker in markers})

@@ -1,6 +1,11 @@
-"""A scenario_host in a process of its own, and a peer that talks to it through DDS."""
+"""A scenario_host in a process of its own, and a peer that talks to it through DDS.
+
+The environment variable CD_HOST names another program that shall do the same, such as the scenario_player.
+"""
 import itertools
 import os
+from pathlib import Path
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,6 +24,8 @@ from constrained_dynamics_msgs.srv import (  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import SetBool, Trigger  # noqa: E402
 
+cd = pytest.importorskip("constrained_dynamics", reason="the Python package constrained_dynamics is missing")
+
 PATIENCE = 30.0  # [s]; the machine may be busy
 SERVICES = {
     "pause": SetBool, "step": StepSimulation, "reset": Trigger,
@@ -27,8 +34,12 @@ _names = itertools.count()
 
 
 def host_command(name, **parameters):
-    command = [sys.executable, "-m", "constrained_dynamics_ros.scenario_host", "--ros-args",
-               "-r", "__node:=" + name, "-r", f"joint_states:={name}/joint_states"]
+    """Examples are given as files."""
+    command = shlex.split(
+        os.environ.get("CD_HOST", sys.executable + " -m constrained_dynamics_ros.scenario_host"))
+    command += ["--ros-args", "-r", "__node:=" + name, "-r", f"joint_states:={name}/joint_states"]
+    if parameters.get("scenario") in cd.examples():
+        parameters["scenario"] = str(Path(cd.example(parameters["scenario"])).resolve())
     for key, value in parameters.items():
         command += ["-p", f"{key.replace('__', '.')}:={value}"]
     return command
@@ -71,6 +82,7 @@ class Peer:
         self.process.send_signal(how)
         code = self.process.wait(PATIENCE)
         self.process.stderr.close()
+        self.spin(0.2)  # what it said last
         return code
 
     def destroy(self):
@@ -107,6 +119,27 @@ class Peer:
         self.until(lambda: len(messages) > count, "message")
         return messages[-1]
 
+    def fresh(self, messages):
+        """A message that was sent after now; for hosts that stamp with the clock of the wall."""
+        now = self.node.get_clock().now().nanoseconds
+
+        def is_there():
+            stamp = messages[-1].header.stamp if messages else None
+            return stamp is not None and stamp.sec * 1_000_000_000 + stamp.nanosec > now
+
+        self.until(is_there, "fresh message")
+        return messages[-1]
+
+    def stand_still(self, count=15):
+        """Waits until that many messages in a row have the same positions, and returns these."""
+        def stands():
+            last = [list(message.position) for message in self.joints[-count:]]
+            return len(last) == count and all(positions == last[0] for positions in last)
+
+        del self.joints[:]
+        self.until(stands, "standing still")
+        return list(self.joints[-1].position)
+
     def together(self):
         """Forces, joint states and torques of one cycle that begins after now."""
         first = self.next(self.forces).sequence + 1
@@ -135,12 +168,23 @@ def node():
     rclpy.try_shutdown()
 
 
+@pytest.fixture(scope="module")
+def standing(node):
+    """A four-bar that is paused, for requests that change nothing."""
+    peer = Peer(node, scenario="four_bar", paused=True)
+    yield peer
+    peer.destroy()
+
+
 @pytest.fixture
 def host(node):
     """host(scenario="four_bar", …) starts one; all are stopped at the end."""
     started = []
 
     def start(**parameters):
+        text = Path(cd.example(parameters["scenario"])).read_text()
+        if "example-robot-data" in text and "EXAMPLE_ROBOT_DATA" not in os.environ:
+            pytest.skip("the package example-robot-data is missing")
         started.append(Peer(node, **parameters))
         return started[-1]
 

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <constrained_dynamics/scenario.hpp>
+#include <constrained_dynamics/simulation.hpp>
+
+#include "hardware/joint_drive.hpp"
+
+namespace constrained_dynamics_ros
+{
+
+/// How fast a plant runs.
+struct PlantOptions
+{
+  double step = 1e-3;            ///< of the integration [s]
+  double largest_period = 0.1;   ///< longer ones are cut: the plant slows down [s]
+  double drive_bandwidth = 100;  ///< ω of JointDrive [1/s]
+};
+
+/// The robot behind the interfaces: a scenario that is integrated with fixed steps, driven by
+/// efforts and stiff drives.
+class Plant
+{
+public:
+  /// @param driven_joints joints that may follow positions or velocities.
+  /// @throw std::invalid_argument for unknown joints and options out of range.
+  Plant(
+    const constrained_dynamics::Scenario & scenario, const std::vector<std::string> & driven_joints,
+    const PlantOptions & options);
+
+  /// Back to the initial state, without efforts and drives. Real-time safe: no.
+  /// @throw std::invalid_argument where rows cannot be evaluated there.
+  void reset();
+
+  /// Efforts of the inputs (l), to be set by the caller.
+  Eigen::VectorXd & efforts() noexcept;
+  /// Of the k-th driven joint, to be set by the caller.
+  DriveTarget & target(std::size_t k) noexcept { return *targets_[k]; }
+  /// Switches the k-th drive. Real-time safe: yes.
+  void switch_drive(std::size_t k, bool active) noexcept;
+  bool is_driven(std::size_t k) const;
+  /// What the k-th drive exerts.
+  double drive_effort(std::size_t k) const;
+
+  /// Lets a time pass in whole steps, what is left counts next time, and calls `after_step` with
+  /// the solution at each of them; then the solution belongs to the state. Statuses as
+  /// Simulation::step; where it failed the state is the last good one. Real-time safe: yes.
+  template <typename AfterStep>
+  [[nodiscard]] constrained_dynamics::Status advance(
+    double period, bool at_each_step, const AfterStep & after_step) noexcept
+  {
+    constrained_dynamics::Status status = constrained_dynamics::Status::kOk;
+    const long count = steps_of(period);
+    for (long i = 0; i < count && has_output(status); ++i)
+    {
+      status = worse(status, simulation_->step());
+      if (has_output(status) && (at_each_step || i + 1 == count))
+      {
+        status = worse(status, simulation_->evaluate());
+        if (has_output(status))
+        {
+          after_step();
+        }
+      }
+    }
+    return status;
+  }
+
+  const constrained_dynamics::Scenario & scenario() const { return scenario_; }
+  const constrained_dynamics::Simulation & simulation() const { return *simulation_; }
+  const constrained_dynamics::System & system() const { return scenario_.system(); }
+  /// How often a period was cut.
+  long cut_count() const { return cuts_; }
+
+private:
+  class CommandLaw;
+
+  long steps_of(double period) noexcept;
+
+  constrained_dynamics::Scenario scenario_;
+  PlantOptions options_;
+  std::shared_ptr<CommandLaw> law_;
+  std::vector<std::shared_ptr<DriveTarget>> targets_;
+  std::shared_ptr<const constrained_dynamics::Dynamics> dynamics_;
+  std::unique_ptr<constrained_dynamics::Simulation> simulation_;
+  int first_drive_ = 0;   // index of the constraint
+  double pending_ = 0.0;  // time that has passed outside, but not here [s]
+  long cuts_ = 0;
+};
+
+}  // namespace constrained_dynamics_ros

@@ -1,0 +1,370 @@
+#include "constraint_monitor.hpp"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include <constrained_dynamics_ros/force_messages.hpp>
+#include <lifecycle_msgs/msg/state.hpp>
+#include <rclcpp_components/register_node_macro.hpp>
+
+namespace constrained_dynamics_ros
+{
+
+using CallbackReturn = ConstraintMonitor::CallbackReturn;
+
+namespace
+{
+
+constexpr std::chrono::seconds kReportPeriod(1);
+constexpr int kLogPeriod = 5000;  // [ms]
+
+InputSource input_source(const std::string & name)
+{
+  return name == "static" ? InputSource::kStatic
+         : name == "zero" ? InputSource::kZero
+                          : InputSource::kInverseDynamics;
+}
+
+std::string join(const std::vector<std::string> & names)
+{
+  std::string text;
+  for (const std::string & name : names)
+  {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+ConstraintMonitor::ConstraintMonitor(const rclcpp::NodeOptions & options)
+: rclcpp_lifecycle::LifecycleNode("constraint_monitor", options)
+{
+}
+
+// ---- lifecycle -------------------------------------------------------------------------------
+
+CallbackReturn ConstraintMonitor::on_configure(const rclcpp_lifecycle::State & /*state*/)
+{
+  try
+  {
+    if (!listener_)
+    {
+      common_listener_ =
+        std::make_unique<node_parameters::ParamListener>(get_node_parameters_interface());
+      listener_ =
+        std::make_unique<constraint_monitor::ParamListener>(get_node_parameters_interface());
+      declare_scenario_parameters();
+    }
+    common_ = common_listener_->get_params();
+    parameters_ = listener_->get_params();
+    style_ = make_marker_style(common_);
+    marker_cycles_ = marker_cycles(common_);
+    make_publishers();
+    if (!parameters_.robot_description.empty() || parameters_.robot_description_topic.empty())
+    {
+      load_robot(parameters_.robot_description);
+    }
+    else
+    {
+      robot_problem_ = "no robot description on '" + parameters_.robot_description_topic + "' yet";
+      robot_subscription_ = create_subscription<std_msgs::msg::String>(
+        parameters_.robot_description_topic, rclcpp::QoS(1).transient_local(),
+        [this](const std_msgs::msg::String & message) { hear_robot(message); });
+    }
+  }
+  catch (const std::exception & error)
+  {
+    RCLCPP_ERROR(get_logger(), "%s", error.what());
+    release();
+    return CallbackReturn::FAILURE;
+  }
+  return CallbackReturn::SUCCESS;
+}
+
+CallbackReturn ConstraintMonitor::on_activate(const rclcpp_lifecycle::State & state)
+{
+  rclcpp_lifecycle::LifecycleNode::on_activate(state);
+  joint_subscription_ = create_subscription<sensor_msgs::msg::JointState>(
+    "joint_states", rclcpp::SystemDefaultsQoS(),
+    [this](const sensor_msgs::msg::JointState & message) { hear_joints(message); });
+  cycle_timer_ =
+    create_wall_timer(std::chrono::duration<double>(1.0 / common_.rate), [this] { cycle(); });
+  report_timer_ = create_wall_timer(kReportPeriod, [this] { report(); });
+  return CallbackReturn::SUCCESS;
+}
+
+CallbackReturn ConstraintMonitor::on_deactivate(const rclcpp_lifecycle::State & state)
+{
+  stop();
+  rclcpp_lifecycle::LifecycleNode::on_deactivate(state);
+  return CallbackReturn::SUCCESS;
+}
+
+CallbackReturn ConstraintMonitor::on_cleanup(const rclcpp_lifecycle::State & /*state*/)
+{
+  release();
+  return CallbackReturn::SUCCESS;
+}
+
+CallbackReturn ConstraintMonitor::on_shutdown(const rclcpp_lifecycle::State & /*state*/)
+{
+  release();
+  return CallbackReturn::SUCCESS;
+}
+
+void ConstraintMonitor::stop()
+{
+  joint_subscription_.reset();
+  cycle_timer_.reset();
+  report_timer_.reset();
+  if (robot_)
+  {
+    robot_->readings().clear();  // of another time
+  }
+}
+
+void ConstraintMonitor::release()
+{
+  stop();
+  robot_subscription_.reset();
+  service_.reset();
+  force_publisher_.reset();
+  joint_publisher_.reset();
+  marker_publisher_.reset();
+  diagnostic_publisher_.reset();
+  wrenches_.clear();
+  robot_.reset();
+}
+
+// ---- the robot -------------------------------------------------------------------------------
+
+void ConstraintMonitor::declare_scenario_parameters()
+{
+  rcl_interfaces::msg::ParameterDescriptor descriptor;
+  descriptor.description = "Key of scenario files, see doc/scenario.md.";
+  descriptor.read_only = true;
+  for (const auto & [name, value] : get_node_parameters_interface()->get_parameter_overrides())
+  {
+    if (is_scenario_parameter(name) && !has_parameter(name))
+    {
+      declare_parameter(name, value, descriptor);
+    }
+  }
+}
+
+void ConstraintMonitor::load_robot(const std::string & robot_description)
+{
+  ScenarioSource source;
+  source.file = common_.scenario;
+  source.robot_description = robot_description;
+  source.without_controls = true;
+  for (const auto & [name, value] : get_node_parameters_interface()->get_parameter_overrides())
+  {
+    if (is_scenario_parameter(name))
+    {
+      source.parameters[name] = value;
+    }
+  }
+  constrained_dynamics::ScenarioLoadOptions load_options;
+  load_options.assemble = false;  // the joint states tell where it is
+  MonitoredSystem::Options options;
+  options.timeout = parameters_.timeout;
+  options.use_effort = parameters_.use_effort;
+  options.without_effort = input_source(parameters_.without_effort);
+  options.acceleration_filter = parameters_.acceleration_filter;
+  auto robot = std::make_unique<MonitoredSystem>(load_scenario(source, load_options), options);
+
+  robot_ = std::move(robot);
+  robot_problem_.clear();
+  problem_ = "no joint states yet";
+  forces_ = make_force_message(robot_->dynamics(), common_.world_frame);
+  joint_states_ = std::make_unique<JointStates>(robot_->dynamics().system());
+  markers_ = make_markers(robot_->dynamics(), style_);
+  make_wrench_publishers();
+  for (const std::string & warning : robot_->scenario().warnings())
+  {
+    RCLCPP_WARN(get_logger(), "%s", warning.c_str());
+  }
+}
+
+void ConstraintMonitor::hear_robot(const std_msgs::msg::String & message)
+{
+  try
+  {
+    if (message.data.empty())
+    {
+      throw std::invalid_argument("the robot description is empty; allowed: URDF, SDF or MJCF");
+    }
+    load_robot(message.data);
+    RCLCPP_INFO(get_logger(), "robot description taken over");
+  }
+  catch (const std::exception & error)
+  {
+    robot_problem_ = error.what();
+    RCLCPP_ERROR(get_logger(), "robot description: %s", error.what());
+  }
+}
+
+void ConstraintMonitor::make_publishers()
+{
+  const rclcpp::QoS stream(10);
+  force_publisher_ = create_publisher<constrained_dynamics_msgs::msg::ConstraintForces>(
+    "~/constraint_forces", stream);
+  joint_publisher_ = create_publisher<sensor_msgs::msg::JointState>("~/joint_states", stream);
+  if (marker_cycles_ > 0)
+  {
+    marker_publisher_ = create_publisher<visualization_msgs::msg::MarkerArray>("~/markers", stream);
+  }
+  diagnostic_publisher_ =
+    rclcpp::create_publisher<diagnostic_msgs::msg::DiagnosticArray>(*this, "/diagnostics", stream);
+  service_ = create_service<SetConstraintActive>(
+    "~/set_constraint_active",
+    [this](
+      const SetConstraintActive::Request::SharedPtr request,
+      SetConstraintActive::Response::SharedPtr response)
+    {
+      response->message =
+        robot_ ? robot_->set_active(request->name, request->active) : robot_problem_;
+      response->success = response->message.empty();
+    });
+}
+
+void ConstraintMonitor::make_wrench_publishers()
+{
+  wrenches_.clear();
+  const constrained_dynamics::ConstraintSet & constraints = robot_->dynamics().constraints();
+  for (int i = 0; parameters_.wrench_topics && i < constraints.size(); ++i)
+  {
+    if (!constraints[i].wrench_bodies().empty())
+    {
+      auto publisher = create_publisher<geometry_msgs::msg::WrenchStamped>(
+        "~/wrench/" + constraints[i].name(), rclcpp::QoS(10));
+      if (get_current_state().id() == lifecycle_msgs::msg::State::PRIMARY_STATE_ACTIVE)
+      {
+        publisher->on_activate();
+      }
+      wrenches_.push_back(
+        {i, make_wrench_message(robot_->dynamics(), i, common_.world_frame), publisher});
+    }
+  }
+}
+
+// ---- cycle -----------------------------------------------------------------------------------
+
+void ConstraintMonitor::hear_joints(const sensor_msgs::msg::JointState & message)
+{
+  if (!robot_)
+  {
+    return;
+  }
+  const double time = now().seconds();
+  if (time < last_now_)
+  {
+    robot_->readings().clear();  // a simulation began anew
+  }
+  last_now_ = time;
+  std::string refusal = robot_->readings().add(message, time);
+  if (!refusal.empty())
+  {
+    RCLCPP_WARN_THROTTLE(
+      get_logger(), *get_clock(), kLogPeriod, "joint states: %s", refusal.c_str());
+    last_refusal_ = std::move(refusal);
+  }
+}
+
+void ConstraintMonitor::cycle()
+{
+  if (!robot_)
+  {
+    return;
+  }
+  const bool is_new = robot_->readings().count() != read_count_;
+  const std::string problem = robot_->update(now().seconds());
+  if (!problem.empty() && problem != problem_)
+  {
+    RCLCPP_WARN_THROTTLE(get_logger(), *get_clock(), kLogPeriod, "%s", problem.c_str());
+  }
+  problem_ = problem;
+  read_count_ = robot_->readings().count();
+  if (problem.empty() && is_new)
+  {
+    publish();
+  }
+}
+
+void ConstraintMonitor::publish()
+{
+  const rclcpp::Time stamp(
+    static_cast<rcl_time_point_value_t>(robot_->readings().newest() * 1e9 + 0.5));
+  const constrained_dynamics::Workspace & workspace = robot_->workspace();
+  write_forces(stamp, sequence_, robot_->status(), robot_->dynamics(), workspace, forces_);
+  force_publisher_->publish(forces_);
+  joint_publisher_->publish(
+    joint_states_->write(to_message(stamp), robot_->state().q, robot_->rates(), robot_->inputs()));
+  for (WrenchTopic & topic : wrenches_)
+  {
+    write_wrench(stamp, robot_->dynamics(), workspace, topic.constraint, topic.message);
+    topic.publisher->publish(topic.message);
+  }
+  if (marker_publisher_ && sequence_ % static_cast<std::uint64_t>(marker_cycles_) == 0)
+  {
+    write_markers(stamp, robot_->dynamics(), workspace, style_, markers_);
+    marker_publisher_->publish(markers_);
+  }
+  ++sequence_;
+}
+
+// ---- diagnostics -----------------------------------------------------------------------------
+
+void ConstraintMonitor::report()
+{
+  Health status = health();
+  if (robot_)
+  {
+    const JointReadings & readings = robot_->readings();
+    status.values = {
+      {"status", forces_.status},
+      {"rank", std::to_string(forces_.rank)},
+      {"active rows", std::to_string(forces_.active_row_count)},
+      {"condition", number_text(forces_.condition)},
+      {"inconsistency", number_text(forces_.inconsistency)},
+      {"joints found from constraints", join(robot_->completed_names())},
+      {"inputs", robot_->has_measured_effort() ? "measured" : parameters_.without_effort},
+      {"unknown joints", join(readings.unknown_names())},
+      {"values that are not finite", std::to_string(readings.bad_value_count())},
+      {"refused messages", std::to_string(readings.refused_count())},
+      {"last refusal", last_refusal_}};
+  }
+  diagnostic_publisher_->publish(
+    make_diagnostics(get_name() + std::string(": constraints"), to_message(now()), status));
+}
+
+Health ConstraintMonitor::health() const
+{
+  using diagnostic_msgs::msg::DiagnosticStatus;
+  if (!robot_problem_.empty())
+  {
+    return {robot_ ? DiagnosticStatus::WARN : DiagnosticStatus::ERROR, robot_problem_, {}};
+  }
+  if (!problem_.empty())
+  {
+    return {DiagnosticStatus::ERROR, problem_, {}};
+  }
+  if (robot_->status() != constrained_dynamics::Status::kOk)
+  {
+    return {DiagnosticStatus::WARN, "status '" + forces_.status + "'", {}};
+  }
+  const std::string violation =
+    robot_->worst_violation(parameters_.position_tolerance, parameters_.velocity_tolerance);
+  if (!violation.empty())
+  {
+    return {DiagnosticStatus::WARN, "violated: " + violation, {}};
+  }
+  return {DiagnosticStatus::OK, "constraints are met", {}};
+}
+
+}  // namespace constrained_dynamics_ros
+
+RCLCPP_COMPONENTS_REGISTER_NODE(constrained_dynamics_ros::ConstraintMonitor)

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <constrained_dynamics_msgs/msg/constraint_forces.hpp>
+#include <constrained_dynamics_msgs/srv/set_constraint_active.hpp>
+#include <constrained_dynamics_ros/constraint_monitor_parameters.hpp>
+#include <constrained_dynamics_ros/scenario_parameters.hpp>
+#include <diagnostic_msgs/msg/diagnostic_array.hpp>
+#include <geometry_msgs/msg/wrench_stamped.hpp>
+#include <rclcpp/rclcpp.hpp>
+#include <rclcpp_lifecycle/lifecycle_node.hpp>
+#include <sensor_msgs/msg/joint_state.hpp>
+#include <std_msgs/msg/string.hpp>
+#include <visualization_msgs/msg/marker_array.hpp>
+
+#include "marker_parameters.hpp"
+#include "monitored_system.hpp"
+#include "state_messages.hpp"
+
+namespace constrained_dynamics_ros
+{
+
+/// Watches a robot from outside: from joint states (some of the joints are enough) and the robot
+/// description, constraint forces, residuals, rank, the state of passive joints, markers, health.
+/// doc/ros.md says every name. What it is told wrongly it reports and survives.
+///
+/// configure reads parameters and waits for the robot; activate begins to listen and to speak.
+class ConstraintMonitor : public rclcpp_lifecycle::LifecycleNode
+{
+public:
+  explicit ConstraintMonitor(const rclcpp::NodeOptions & options);
+
+  using CallbackReturn = rclcpp_lifecycle::node_interfaces::LifecycleNodeInterface::CallbackReturn;
+  CallbackReturn on_configure(const rclcpp_lifecycle::State & state) override;
+  CallbackReturn on_activate(const rclcpp_lifecycle::State & state) override;
+  CallbackReturn on_deactivate(const rclcpp_lifecycle::State & state) override;
+  CallbackReturn on_cleanup(const rclcpp_lifecycle::State & state) override;
+  CallbackReturn on_shutdown(const rclcpp_lifecycle::State & state) override;
+
+private:
+  using SetConstraintActive = constrained_dynamics_msgs::srv::SetConstraintActive;
+
+  void declare_scenario_parameters();
+  /// The robot, from a description; empty: the scenario's own. @throw std::invalid_argument
+  void load_robot(const std::string & robot_description);
+  void make_publishers();
+  void make_wrench_publishers();
+  void hear_robot(const std_msgs::msg::String & message);
+  void hear_joints(const sensor_msgs::msg::JointState & message);
+  void cycle();
+  void publish();
+  void report();
+  Health health() const;
+  void stop();
+  void release();
+
+  // What was declared once lives as long as the node.
+  std::unique_ptr<node_parameters::ParamListener> common_listener_;
+  std::unique_ptr<constraint_monitor::ParamListener> listener_;
+  node_parameters::Params common_;
+  constraint_monitor::Params parameters_;
+
+  std::unique_ptr<MonitoredSystem> robot_;  // none: not there yet
+  std::string robot_problem_;               // why there is none
+  std::string problem_;                     // of the last cycle
+  std::string last_refusal_;                // of a message
+  long read_count_ = 0;                     // of the last cycle
+  std::uint64_t sequence_ = 0;
+  double last_now_ = 0.0;
+
+  constrained_dynamics_msgs::msg::ConstraintForces forces_;
+  std::unique_ptr<JointStates> joint_states_;
+  MarkerStyle style_;
+  int marker_cycles_ = 0;
+  visualization_msgs::msg::MarkerArray markers_;
+
+  struct WrenchTopic
+  {
+    int constraint;
+    geometry_msgs::msg::WrenchStamped message;
+    rclcpp_lifecycle::LifecyclePublisher<geometry_msgs::msg::WrenchStamped>::SharedPtr publisher;
+  };
+  std::vector<WrenchTopic> wrenches_;
+
+  template <typename Message>
+  using Publisher = typename rclcpp_lifecycle::LifecyclePublisher<Message>::SharedPtr;
+  Publisher<constrained_dynamics_msgs::msg::ConstraintForces> force_publisher_;
+  Publisher<sensor_msgs::msg::JointState> joint_publisher_;
+  Publisher<visualization_msgs::msg::MarkerArray> marker_publisher_;
+  rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticArray>::SharedPtr diagnostic_publisher_;
+  rclcpp::Subscription<std_msgs::msg::String>::SharedPtr robot_subscription_;
+  rclcpp::Subscription<sensor_msgs::msg::JointState>::SharedPtr joint_subscription_;
+  rclcpp::Service<SetConstraintActive>::SharedPtr service_;
+  rclcpp::TimerBase::SharedPtr cycle_timer_;
+  rclcpp::TimerBase::SharedPtr report_timer_;
+};
+
+}  // namespace constrained_dynamics_ros

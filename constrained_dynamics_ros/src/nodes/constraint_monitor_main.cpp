@@ -1,0 +1,15 @@
+#include <memory>
+
+#include <rclcpp/rclcpp.hpp>
+
+#include "constraint_monitor.hpp"
+
+int main(int argc, char ** argv)
+{
+  rclcpp::init(argc, argv);
+  const auto monitor =
+    std::make_shared<constrained_dynamics_ros::ConstraintMonitor>(rclcpp::NodeOptions());
+  rclcpp::spin(monitor->get_node_base_interface());
+  rclcpp::shutdown();
+  return 0;
+}

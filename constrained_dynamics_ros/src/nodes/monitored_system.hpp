@@ -1,0 +1,93 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <constrained_dynamics/scenario.hpp>
+#include <constrained_dynamics/state_completion.hpp>
+#include <constrained_dynamics_ros/inverse_dynamics.hpp>
+
+#include "joint_readings.hpp"
+
+namespace constrained_dynamics_ros
+{
+
+/// Where the inputs come from that forces are solved for, if the joint states have no efforts.
+enum class InputSource
+{
+  kStatic,           ///< those that keep the position at rest; speeds count as 0
+  kInverseDynamics,  ///< those that give the measured accelerations (filtered differences of
+                     ///< speeds)
+  kZero,             ///< none act
+};
+
+/// A robot with its constraints as joint states tell it: the whole state, the passive joints found
+/// from the constraints, and the forces. Knows nothing of nodes. Not for control cycles.
+class MonitoredSystem
+{
+public:
+  struct Options
+  {
+    double timeout = 0.5;  ///< age [s] from which messages and values are too old
+    InputSource without_effort = InputSource::kStatic;
+    bool use_effort = true;             ///< efforts of joint states are used where all are there
+    double acceleration_filter = 0.02;  ///< time constant [s] of kInverseDynamics; 0: none
+  };
+
+  MonitoredSystem(constrained_dynamics::Scenario scenario, const Options & options);
+
+  JointReadings & readings() { return readings_; }
+  const JointReadings & readings() const { return readings_; }
+
+  /// Finds state and forces from what was read. @param now on the clock of the stamps [s].
+  /// @return empty, or why there are none; then nothing changed.
+  std::string update(double now);
+
+  /// Switches a constraint. @return empty, or why that is not possible; then nothing changed.
+  std::string set_active(const std::string & name, bool active);
+
+  const constrained_dynamics::Scenario & scenario() const { return scenario_; }
+  const constrained_dynamics::Dynamics & dynamics() const { return *scenario_.dynamics(); }
+  const constrained_dynamics::Workspace & workspace() const { return workspace_; }
+  /// Of the last update.
+  constrained_dynamics::Status status() const { return status_; }
+  const constrained_dynamics::State & state() const { return state_; }
+  Eigen::VectorXd rates() const;  ///< q̇
+  const Eigen::VectorXd & inputs() const { return inputs_; }
+  bool has_measured_effort() const { return has_measured_effort_; }
+  /// Names of the coordinates that are found from the constraints.
+  std::vector<std::string> completed_names() const;
+  /// "constraint/row" of the active position or velocity row that is violated most, relative to a
+  /// tolerance, and by how much; empty: all are met within it.
+  std::string worst_violation(double position_tolerance, double velocity_tolerance) const;
+
+private:
+  /// Where what is measured changed.
+  void prepare_completion();
+  std::string complete(constrained_dynamics::State & state);
+  constrained_dynamics::Status find_inputs(double now, const constrained_dynamics::State & state);
+  void filter_acceleration(const constrained_dynamics::State & state);
+
+  constrained_dynamics::Scenario scenario_;
+  Options options_;
+  constrained_dynamics::Workspace workspace_;
+  JointReadings readings_;
+  InverseDynamics inverse_dynamics_;
+  // For the measured coordinates and speeds of now; none before.
+  std::unique_ptr<constrained_dynamics::StateCompletion> completion_;
+  std::vector<bool> measured_coordinates_;
+  std::vector<bool> measured_speeds_;
+  constrained_dynamics::State state_;
+  bool has_state_ = false;
+  Eigen::VectorXd acceleration_;
+  Eigen::VectorXd inputs_;
+  Eigen::VectorXd solved_speeds_;
+  bool has_measured_effort_ = false;
+  double start_time_ = 0.0;
+  constrained_dynamics::Status status_ = constrained_dynamics::Status::kOk;
+};
+
+}  // namespace constrained_dynamics_ros

@@ -1,0 +1,162 @@
+"""Files that ROS reads, checked as far as a machine without ROS can: manifests, plugin descriptions, YAML,
+launch files, URDF and xacro."""
+import ast
+from pathlib import Path
+import re
+from xml.etree import ElementTree
+
+from catkin_pkg.package import parse_package
+import pytest
+import yaml
+
+TOP = Path(__file__).resolve().parents[2]
+PACKAGES = {
+    "constrained_dynamics_core": "constrained_dynamics_core",
+    "constrained_dynamics_msgs": "constrained_dynamics_msgs",
+    "constrained_dynamics_ros": "constrained_dynamics_ros",
+    "controllers": "constrained_dynamics_controllers",
+    "launch": "constrained_dynamics_bringup",
+}
+FOLDERS = list(PACKAGES) + ["config"]
+
+
+def files(*patterns):
+    """Files of the packages, as parameters of a test; none: one that says so."""
+    found = sorted(
+        path for folder in FOLDERS for pattern in patterns for path in (TOP / folder).rglob(pattern))
+    return pytest.mark.parametrize("path", found, ids=[str(path.relative_to(TOP)) for path in found])
+
+
+@pytest.mark.parametrize("folder", PACKAGES)
+def test_manifest_when_read_expect_name_license_and_no_warning(folder):
+    warnings = []
+    package = parse_package(str(TOP / folder / "package.xml"), warnings=warnings)
+    package.validate(warnings=warnings)
+    assert warnings == []
+    assert package.name == PACKAGES[folder]
+    assert package.licenses == ["Apache-2.0"]
+    assert package.package_format == 3
+
+
+def test_versions_when_compared_expect_one():
+    versions = {parse_package(str(TOP / folder / "package.xml")).version for folder in PACKAGES}
+    assert len(versions) == 1, versions
+
+
+def dependencies(package):
+    kinds = ("build_depends", "build_export_depends", "buildtool_depends", "buildtool_export_depends",
+             "exec_depends")
+    return {item.name for kind in kinds for item in getattr(package, kind)}
+
+
+def test_arrows_when_followed_expect_one_way():
+    """bringup → controllers → ros → msgs, core."""
+    order = ["constrained_dynamics_msgs", "constrained_dynamics_core", "constrained_dynamics_ros",
+             "constrained_dynamics_controllers", "constrained_dynamics_bringup"]
+    for folder, name in PACKAGES.items():
+        used = dependencies(parse_package(str(TOP / folder / "package.xml"))) & set(order)
+        assert used <= set(order[:order.index(name)]), (name, used)
+
+
+@pytest.mark.parametrize("folder", PACKAGES)
+def test_cmake_when_it_finds_packages_expect_them_in_the_manifest(folder):
+    """What CMake asks for by name is what rosdep installs."""
+    text = cmake_of(folder)
+    package = parse_package(str(TOP / folder / "package.xml"))
+    if "find_package(ament_cmake " not in text:
+        pytest.skip("no package of ament")
+    tests = {item.name for item in package.test_depends}
+    found = set(re.findall(r"^\s*find_package\((\w[\w-]*) ", text, re.MULTILINE))
+    for path in (TOP / folder / "test").glob("CMakeLists.txt"):
+        found |= set(re.findall(r"^\s*find_package\((\w[\w-]*) ", path.read_text(), re.MULTILINE))
+    groups = {"Threads", "Eigen3", "Boost", "Python3"}
+    assert found - groups <= dependencies(package) | tests, found - dependencies(package) - tests
+
+
+def cmake_of(folder):
+    path = TOP / folder / "CMakeLists.txt"
+    return path.read_text() if path.exists() else ""
+
+
+def test_messages_when_listed_expect_every_file():
+    text = (TOP / "constrained_dynamics_msgs" / "CMakeLists.txt").read_text()
+    listed = set(re.findall(r"^\s*((?:msg|srv)/\w+\.(?:msg|srv))", text, re.MULTILINE))
+    folder = TOP / "constrained_dynamics_msgs"
+    there = {str(path.relative_to(folder)) for kind in ("msg", "srv") for path in folder.glob(f"{kind}/*")}
+    assert listed == there
+
+
+@files("*.xml", "*.urdf", "*.xacro", "*.sdf")
+def test_xml_when_parsed_expect_well_formed(path):
+    ElementTree.parse(path)
+
+
+@pytest.mark.parametrize("folder", ["constrained_dynamics_ros", "controllers"])
+def test_plugins_when_described_expect_classes_that_are_exported(folder):
+    descriptions = [
+        path for path in (TOP / folder).glob("*.xml") if path.name != "package.xml"]
+    cmake = cmake_of(folder)
+    sources = "\n".join(path.read_text() for path in (TOP / folder / "src").rglob("*.cpp"))
+    for description in descriptions:
+        assert description.name in cmake, f"{description.name} is not exported by CMakeLists.txt"
+        root = ElementTree.parse(description).getroot()
+        libraries = [root] if root.tag == "library" else root.findall("library")
+        assert libraries
+        for library in libraries:
+            assert re.search(rf"add_library\(\s*{library.get('path')}\b", cmake) or \
+                library.get("path") in PACKAGES.values(), library.get("path")
+            for item in library.findall("class"):
+                assert item.get("name").startswith("constrained_dynamics/")
+                assert item.findtext("description", "").strip()
+                # The last part of the type, and its base, in a PLUGINLIB_EXPORT_CLASS.
+                exported = re.findall(r"PLUGINLIB_EXPORT_CLASS\(\s*([\w:]+),\s*([\w:]+)\s*\)", sources)
+                assert (item.get("type"), item.get("base_class_type")) in exported, exported
+
+
+class UniqueKeys(yaml.SafeLoader):
+    """A key that is there twice is a mistake that YAML keeps quiet about."""
+
+
+def _mapping(loader, node, deep=False):
+    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
+    twice = {key for key in keys if keys.count(key) > 1}
+    if twice:
+        raise yaml.constructor.ConstructorError(None, None, f"keys twice: {twice}", node.start_mark)
+    return yaml.SafeLoader.construct_mapping(loader, node, deep)
+
+
+UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+@files("*.yaml", "*.yml", "*.rviz")
+def test_yaml_when_parsed_expect_a_map_without_repeated_keys(path):
+    assert isinstance(yaml.load(path.read_text(), UniqueKeys), dict)
+
+
+@files("*.launch.py")
+def test_launch_file_when_parsed_expect_its_entry_point(path):
+    functions = {node.name for node in ast.parse(path.read_text(), str(path)).body
+                 if isinstance(node, ast.FunctionDef)}
+    assert "generate_launch_description" in functions
+
+
+@files("*.py")
+def test_python_when_parsed_expect_no_error(path):
+    ast.parse(path.read_text(), str(path))
+
+
+def test_parameters_when_generated_expect_a_description_of_each():
+    found = sorted(path for folder in FOLDERS for path in (TOP / folder).rglob("src/**/*_parameters.yaml"))
+    assert found
+    for path in found:
+        for name, block in yaml.safe_load(path.read_text()).items():
+            check_descriptions(block, name, path)
+
+
+def check_descriptions(block, name, path):
+    for key, value in block.items():
+        if isinstance(value, dict) and "type" in value and isinstance(value["type"], str):
+            assert value.get("description", "").strip(), f"{path.name}: {name}.{key} has no description"
+            assert '"' not in value["description"], f"{path.name}: {name}.{key}: generated C++ breaks on quotes"
+        elif isinstance(value, dict):
+            check_descriptions(value, f"{name}.{key}", path)
