@@ -115,13 +115,14 @@ def controlled_robot(name, controller='servo_constraint_controller', rate=500):
                 package='robot_state_publisher',
                 executable='robot_state_publisher',
                 parameters=[{'robot_description': description}, clock],
+                # Without it there is no robot.
+                on_exit=Shutdown(reason='robot_state_publisher ended'),
             ),
             Node(
                 package='controller_manager',
                 executable='ros2_control_node',
                 parameters=[parameters, cycles, clock],
                 remappings=[('~/robot_description', '/robot_description')],
-                # Without it there is no robot.
                 on_exit=Shutdown(reason='ros2_control_node ended'),
             ),
             Node(
