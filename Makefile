@@ -42,7 +42,7 @@ define link_python
   echo '$(CURDIR)/$(build)/python' >$$folder/constrained_dynamics.pth; done
 endef
 
-.PHONY: help setup test demo campaign bench $(sanitizers) build format lint clean
+.PHONY: help setup test demo gallery docs campaign bench $(sanitizers) build format lint clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -90,6 +90,26 @@ bench: ## the library and its peers on the same systems: out/bench/bench.json an
 	  --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true \
 	  --benchmark_min_time=0.05 --benchmark_out=out/bench/servo.json --benchmark_out_format=json 2>/dev/null
 	@echo "== written: out/bench/bench.json out/bench/table.md out/bench/servo.json"
+
+gallery: ## a site of all scenarios and of the figures of the source documents: out/gallery
+	@setup/setup.sh --gallery $(PINOCCHIO)
+	$(call configure,$(preset))
+	@echo "== build: the Python package ($(JOBS) at a time)"
+	@cmake --build $(build) --parallel $(JOBS) --target constrained_dynamics_python
+	$(link_python)
+	@echo "== gallery: runs, figures, pages"
+	@MPLCONFIGDIR=$(CURDIR)/build/matplotlib $(venv)/bin/python -B constrained_dynamics_core/gallery/build_gallery.py out/gallery
+	@echo "== open in a browser: out/gallery/index.html"
+
+docs: ## guides, equations and API pages in one site: out/docs
+	@setup/setup.sh --docs $(PINOCCHIO)
+	$(call configure,$(preset))
+	@echo "== build: the Python package ($(JOBS) at a time)"
+	@cmake --build $(build) --parallel $(JOBS) --target constrained_dynamics_python
+	$(link_python)
+	@echo "== docs"
+	@$(venv)/bin/python -B constrained_dynamics_core/doc/build_docs.py out/docs --gallery out/gallery
+	@echo "== open in a browser: out/docs/index.html"
 
 setup: ## Debian packages and .venv (all other targets call it)
 	@setup/setup.sh $(PINOCCHIO)

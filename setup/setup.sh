@@ -3,10 +3,12 @@
 # that is permitted, PyPI packages into a virtual environment. A second run finds everything in place,
 # needs no network and takes a fraction of a second.
 #
-# usage: setup/setup.sh [--sanitizers] [--bench] [4.1|3.9]
+# usage: setup/setup.sh [--sanitizers] [--bench] [--docs] [--gallery] [4.1|3.9]
 #   4.1, 3.9       version of Pinocchio: .venv (4.1, the default) or .venv-pinocchio-3.9
 #   --sanitizers   also the compiler of the presets asan-ubsan, tsan and rtsan
 #   --bench        also the peers that `make bench` measures
+#   --docs         also what `make docs` needs
+#   --gallery      also what `make gallery` needs
 # environment:
 #   CD_SKIP_APT=1  leave Debian packages alone (their parts come from somewhere else)
 #   CD_SKIP_ROS=1  no .venv-ros: scenario_host and its tests are left out
@@ -24,10 +26,16 @@ fail() {
 
 pinocchio=4.1
 package_lists=(setup/debian-packages.txt)
+additions=()
 for argument in "$@"; do
   case "$argument" in
     --sanitizers) package_lists+=(setup/debian-packages-sanitizers.txt) ;;
     --bench) package_lists+=(setup/debian-packages-bench.txt) ;;
+    --docs)
+      package_lists+=(setup/debian-packages-docs.txt)
+      additions+=(docs)
+      ;;
+    --gallery) additions+=(gallery) ;;
     4.1 | 3.9) pinocchio=$argument ;;
     *) fail "PINOCCHIO is '$argument'; allowed are 4.1 (the default) and 3.9." ;;
   esac
@@ -105,11 +113,31 @@ find_python() {
     "Tried: ${CD_PYTHON:-/usr/bin/python3 python3}.  On Debian:  apt-get install python3-venv"
 }
 
+# install_packages ENVIRONMENT REQUIREMENTS LOG GIVE_UP: what the file names, and nothing else (--no-deps);
+# GIVE_UP is called with the reasons.
+install_packages() {
+  local venv=$1 requirements=$2 log=$3 index reasons errors
+  "$venv/bin/python" -m pip --disable-pip-version-check --no-input install --no-deps \
+    --only-binary :all: --progress-bar off -r "$requirements" 2>"$log.err" >"$log" && {
+    rm -f "$log.err"
+    return 0
+  }
+  index=$("$venv/bin/python" -m pip config get global.index-url 2>/dev/null) || index=
+  index=${PIP_INDEX_URL:-${index:-https://pypi.org/simple}}
+  # The retries say why the connection broke, the errors what was wanted.
+  reasons=$(grep -oE "broken by '.*" "$log.err" | tail -n 1 | cut -c 1-300) || reasons=
+  errors=$(grep -E '^ERROR' "$log.err" | tail -n 3) || errors=
+  rm -f "$log.err"
+  "$4" "the PyPI packages of $requirements could not be had from $index." \
+    "$(sed "2,\$s/^/  /" <<<"${errors:-pip gave no reason.}")" "${reasons:+connection $reasons}" \
+    "Is there a network? A mirror can be named by the environment variable PIP_INDEX_URL."
+}
+
 # make_environment FOLDER REQUIREMENTS OLDEST_PYTHON WHAT [REPAIR]: a virtual environment with exactly the
 # packages that a file names, and then a Python script run in it.
 make_environment() {
   local venv=$1 requirements=$2 oldest=$3 what=$4 repair=${5:-}
-  local stamp=$venv/set-up-complete wanted python count log index reasons errors
+  local stamp=$venv/set-up-complete wanted python count log
   # The stamp is written last and holds what the environment was made from.
   wanted="$(cat "$requirements" ${repair:+"$repair"} | sha256sum | cut -d' ' -f1) $PWD/$venv"
   if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && "$venv/bin/python" -c '' 2>/dev/null; then
@@ -133,20 +161,7 @@ make_environment() {
     "$venv/bin/python" -m ensurepip --upgrade >"$log" 2>&1 ||
     give_up "there is no pip in the new virtual environment: $(tail -n 1 "$log")" \
       "On Debian:  apt-get install python3-venv"
-  # --no-deps: the file names every package, and nothing that it does not name comes in.
-  if ! "$venv/bin/python" -m pip --disable-pip-version-check --no-input install --no-deps \
-    --only-binary :all: --progress-bar off -r "$requirements" 2>"$log.err" >"$log"; then
-    index=$("$venv/bin/python" -m pip config get global.index-url 2>/dev/null) || index=
-    index=${PIP_INDEX_URL:-${index:-https://pypi.org/simple}}
-    # The retries say why the connection broke, the errors what was wanted.
-    reasons=$(grep -oE "broken by '.*" "$log.err" | tail -n 1 | cut -c 1-300) || reasons=
-    errors=$(grep -E '^ERROR' "$log.err" | tail -n 3) || errors=
-    rm -f "$log.err"
-    give_up "the PyPI packages of $requirements could not be had from $index." \
-      "$(sed "2,\$s/^/  /" <<<"${errors:-pip gave no reason.}")" "${reasons:+connection $reasons}" \
-      "Is there a network? A mirror can be named by the environment variable PIP_INDEX_URL."
-  fi
-  rm -f "$log.err"
+  install_packages "$venv" "$requirements" "$log" give_up
   # Of meshcat only the JavaScript is used: its server's requirements are left out on purpose.
   "$venv/bin/python" -m pip --disable-pip-version-check check 2>&1 | grep -v '^meshcat ' >"$log" || true
   grep -q 'requires\|which has\|incompatible' "$log" &&
@@ -163,6 +178,20 @@ make_environment() {
 if [ "$pinocchio" = 4.1 ]; then venv=.venv; else venv=.venv-pinocchio-$pinocchio; fi
 make_environment "$venv" "setup/requirements-pinocchio-$pinocchio.txt" 3.11 \
   "for Pinocchio $pinocchio, some 0.5 GB to download,"
+
+# Packages of one target alone, into the same environment, each with a stamp of its own.
+for addition in "${additions[@]}"; do
+  requirements=setup/requirements-$addition.txt
+  stamp=$venv/set-up-$addition-complete
+  wanted=$(sha256sum <"$requirements" | cut -d' ' -f1)
+  if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
+    say "PyPI packages for make $addition into $venv"
+    log=$(mktemp)
+    install_packages "$venv" "$requirements" "$log" fail
+    rm -f "$log"
+    printf '%s\n' "$wanted" >"$stamp"
+  fi
+done
 
 # ROS 2 for machines without it. PyPI has its wheels for two kinds of processors and some versions of Python.
 ros_python=$("$venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')

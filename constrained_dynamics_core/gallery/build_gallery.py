@@ -6,10 +6,14 @@ Exit codes: 0; 1 where a statement or a reference value does not hold, each name
 """
 import argparse
 import html
+import os
 from pathlib import Path
 import shutil
 import subprocess
 import sys
+
+# Before numpy: the matrices of the optimisation are small, threads only cost.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import matplotlib
 
@@ -27,6 +31,10 @@ from sketch import Sketch
 
 HERE = Path(__file__).resolve().parent
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+# A scene without what surrounds it.
+BARE = (
+    "<style>header, footer, #plots, #legend, #hint { display: none !important } "
+    "main { display: block !important; height: 100vh !important } #view { height: 100vh !important; width: 100vw !important }</style>")
 SYSTEM_KEYS = {"group", "shown", "sketch", "still", "values", "compare"}
 
 
@@ -38,7 +46,7 @@ class Progress:
 
     def __call__(self, what):
         self.done += 1
-        print("[%3d/%d] %s" % (self.done, self.total, what), flush=True)
+        print("[%3d/%d] %s" % (self.done, self.total, what if len(what) < 90 else what[:89] + "…"), flush=True)
 
 
 def read_systems():
@@ -123,18 +131,21 @@ class Gallery:
                 "the scene alone</a></p>" % (name, html.escape(name), name))
 
     def _screenshot(self, name, kept):
+        """The thumbnail of a scene, by the browser; kept with the scene."""
         target = self.out / "thumbnails" / (name + ".png")
         picture = kept.with_suffix(".png")
         if self.browser and not picture.is_file():
             time = self.systems[name].get("still", 0.35 * float(self.runs[name].time[-1]))
             for old in self.store.glob(name + "-*.png"):
                 old.unlink()
+            bare = self.out / "scenes" / (name + "_bare.html")
+            bare.write_text(kept.read_text(encoding="utf-8").replace("</head>", BARE + "</head>", 1), encoding="utf-8")
             subprocess.run(
                 [self.browser, "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-                 "--hide-scrollbars", "--window-size=1200,760", "--virtual-time-budget=2500",
-                 "--screenshot=%s" % picture, "%s#t=%g" % ((self.out / "scenes" / (name + ".html")).resolve().as_uri(), time)],
+                 "--hide-scrollbars", "--window-size=640,480", "--virtual-time-budget=2500",
+                 "--screenshot=%s" % picture.resolve(), "%s#t=%g" % (bare.resolve().as_uri(), time)],
                 check=True, capture_output=True, timeout=900)
-            _crop(picture)
+            bare.unlink()
         if picture.is_file():
             shutil.copyfile(picture, target)
         else:
@@ -146,7 +157,7 @@ class Gallery:
             mine = [figure for figure in self.figures if figure.source == source]
             if mine:
                 self._write("figures_%s.html" % source, site.figures_page(source, title, mine))
-                numbers = ", ".join(str(figure.number) for figure in mine)
+                numbers = site.ranges([figure.number for figure in mine])
                 cards.append(site.card("figures_%s.html" % source, "figures/%s.svg" % mine[len(mine) // 2].name, title,
                                        "Figures " + numbers))
         return cards
@@ -169,14 +180,6 @@ class Gallery:
         (self.out / path).write_text(text, encoding="utf-8")
 
 
-def _crop(picture):
-    """The scene's part of a screenshot of a page."""
-    from PIL import Image
-
-    with Image.open(picture) as image:
-        image.crop((0, 80, 760, 650)).resize((400, 300)).save(picture)
-
-
 def _placeholder(target, name):
     plot, axis = plt.subplots(figsize=(4.0, 3.0))
     axis.text(0.5, 0.5, site.readable(name), ha="center", va="center")
@@ -197,7 +200,7 @@ def build(out, store, only=(), browser=True, optimal_control=True):
     gallery.figures = figures
     progress = Progress(len(names) + len(figures) + 1 + bool(optimal_control))
     for figure in figures:
-        progress("figure %s: %s" % (figure.name, figure.caption.partition(".")[0]))
+        progress("figure %s: %s" % (figure.name, figure.caption.partition(". ")[0].rstrip(".")))
         gallery.make_figure(figure)
     scene_page.write_libraries(gallery.out / "scenes")
     for name in names:

@@ -157,7 +157,13 @@ def _wrapped(node, least, coordinates):
     inner = _mathml(node, coordinates)
     if _strength(node) >= least:
         return inner
-    return "<mrow><mo>(</mo>%s<mo>)</mo></mrow>" % inner
+    return _bracketed(inner)
+
+
+def _bracketed(inner, left="(", right=")"):
+    """Brackets grow with fractions only."""
+    growth = "" if "<mfrac>" in inner else ' stretchy="false"'
+    return "<mrow><mo%s>%s</mo>%s<mo%s>%s</mo></mrow>" % (growth, left, inner, growth, right)
 
 
 def _mathml(node, coordinates):
@@ -189,9 +195,9 @@ def _call(node, coordinates):
     if name == "sqrt":
         return "<msqrt>%s</msqrt>" % inside
     if name == "abs":
-        return "<mrow><mo>|</mo>%s<mo>|</mo></mrow>" % inside
+        return _bracketed(inside, "|", "|")
     # In a scenario lambda(`row`) names a multiplier by its row.
-    return "<mrow>%s<mo>(</mo>%s<mo>)</mo></mrow>" % (_word(name), inside)
+    return "<mrow>%s%s</mrow>" % (_word(name), _bracketed(inside))
 
 
 def _terms(node, sign="+"):
@@ -211,7 +217,7 @@ def equation(left, formula, coordinates=(), right=None, relation="="):
             head = left + "<mo>=</mo>" if left else ""
             parts.append(head + ("<mo>−</mo>" if sign == "-" else "") + inner)
         else:
-            parts.append("<mo>%s</mo>%s" % ("−" if sign == "-" else "+", inner))
+            parts.append('<mo form="infix">%s</mo>%s' % ("−" if sign == "-" else "+", inner))
     if right is not None:
         parts[-1] += "<mo>%s</mo>%s" % (relation, right)
     return " ".join('<math display="inline"><mrow>%s</mrow></math>' % part for part in parts)

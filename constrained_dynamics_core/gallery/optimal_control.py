@@ -17,7 +17,7 @@ import constrained_dynamics as cd
 import site_pages
 from constrained_dynamics.drawing import COLOURS
 
-SPAN, INTERVALS, STEPS = 1.0, 12, 2  # [s], torques held constant over an interval, integration steps in each
+SPAN, INTERVALS, STEPS = 1.0, 12, 5  # [s], torques held constant over an interval, integration steps in each
 LEAST_PUSH = 5.0  # [N]
 START, END = {"height": 0.0, "pitch": 0.0}, {"height": 0.6, "pitch": 0.0}
 SCALE = 20.0  # of torques [N m]

@@ -82,7 +82,7 @@ class Accelerations:
 
 
 def _arrow(axis, start, end, colour, style="-", label=None, offset=(4, 4)):
-    axis.annotate("", end, start, arrowprops={
+    axis.annotate("", end, start, annotation_clip=False, arrowprops={
         "arrowstyle": "-|>", "color": colour, "lw": 1.8, "linestyle": style, "shrinkA": 0, "shrinkB": 0})
     if label:
         axis.annotate(
@@ -92,10 +92,13 @@ def _arrow(axis, start, end, colour, style="-", label=None, offset=(4, 4)):
 def _plane(points, size):
     plot, axis = plt.subplots(figsize=(6.4, 4.6))
     points = np.array([*points, (0.0, 0.0)])
-    low, high = points.min(axis=0) - 0.15 * size, points.max(axis=0) + 0.15 * size
-    axis.set_xlim(low[0], high[0])
-    axis.set_ylim(low[1], high[1])
-    axis.set_aspect("equal", adjustable="datalim")
+    low, high = points.min(axis=0) - 0.12 * size, points.max(axis=0) + 0.12 * size
+    # The axes are some 1.45 times as wide as high: one unit is as long in both directions.
+    spare = 1.45 * (high[1] - low[1]) - (high[0] - low[0])
+    grow = np.array([max(spare, 0.0), max(-spare, 0.0) / 1.45]) / 2
+    axis.set_xlim(low[0] - grow[0], high[0] + grow[0])
+    axis.set_ylim(low[1] - grow[1], high[1] + grow[1])
+    axis.set_aspect("equal")
     axis.axhline(0, color="grey", lw=0.8)
     axis.axvline(0, color="grey", lw=0.8)
     axis.set_xlabel(r"$\mathcal{R}(\mathcal{A}_2^T)$: momentum balance")

@@ -27,6 +27,21 @@ def readable(name):
     return name.replace("_", " ")
 
 
+def ranges(numbers):
+    """3 to 5, 7: numbers in order, runs of them drawn together."""
+    parts = []
+    for number in numbers:
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join("%d" % a if a == b else "%d to %d" % (a, b) for a, b in parts)
+
+
+def counted(count, word):
+    return "%d %s%s" % (count, word, "" if count == 1 else "s")
+
+
 def summary_of(description):
     return description.strip().partition("\n")[0]
 
@@ -132,15 +147,16 @@ def system_page(system, run, figures, sources):
     """system: name, view (HTML), plots (files), findings, comparisons, text (of the scenario)."""
     facts = run.facts
     details = facts["description"].strip().partition("\n")[2].strip()
-    events = ", %d events" % len(facts["events"]) if facts["events"] else ""
+    events = ", " + counted(len(facts["events"]), "event") if facts["events"] else ""
     ended = "" if facts["completed"] else " The run ended early: %s." % facts["status"]
     body = ["<p>%s</p>" % html.escape(summary_of(facts["description"]))]
     if details:
         body.append("<p class='note'>%s</p>" % html.escape(details))
     body.append(
-        "<p class='note'>%d coordinates, %d speeds, %d rows, %d degrees of freedom; %g s in %d steps%s.%s</p>" % (
-            len(facts["coordinates"]), len(facts["speeds"]), len(run.rows), facts["degrees_of_freedom"],
-            run.time[-1] - run.time[0], facts["steps"], events, ended))
+        "<p class='note'>%s, %s, %s, %d degree%s of freedom; %g s in %s%s.%s</p>" % (
+            counted(len(facts["coordinates"]), "coordinate"), counted(len(facts["speeds"]), "speed"),
+            counted(len(run.rows), "row"), facts["degrees_of_freedom"], "" if facts["degrees_of_freedom"] == 1 else "s",
+            run.time[-1] - run.time[0], counted(facts["steps"], "step"), events, ended))
     body.append(system["view"])
     body.append("<h2>Equations</h2>" + equations_html(run))
     body.append("<h2>Forces, violation, energy</h2><div class='plots'>%s</div>" % "".join(

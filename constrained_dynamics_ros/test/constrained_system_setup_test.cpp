@@ -118,6 +118,7 @@ TEST(Setup, when_parameters_cannot_be_expect_refusal_that_names_them)
     {"run.step", "-3", "run.step"},
   };
   EXPECT_EQ(refusal(four_bar()), "");
+  EXPECT_EQ(refusal(four_bar({{"status_publish_rate", "10"}})), "");
   for (const Case & c : cases)
   {
     Tag tag = four_bar();

@@ -105,7 +105,8 @@ public:
   /// Speeds after the impact. `out` is untouched unless has_output(status). The workspace holds the
   /// rows of another state afterwards.
   /// Statuses: kOk; kSingular; kInconsistent (rows that contradict each other; a contact that
-  /// cannot be kept from penetrating); kNotConverged; failures of evaluation; kSingularInertia
+  /// cannot be kept from penetrating; impulses of friction that meet their law only nearly, the
+  /// nearest found); kNotConverged; failures of evaluation; kSingularInertia
   /// (unilateral contacts need Q > 0); kNonFiniteInput, kNonFiniteResult, kSizeMismatch.
   /// @pre check(problem) would not throw. Real-time safe: yes.
   [[nodiscard]] Status solve(

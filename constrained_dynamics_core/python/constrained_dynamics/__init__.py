@@ -12,7 +12,7 @@ every constraint force.
 
     record = cd.Scenario.load(cd.example("four_bar")).run()   # numpy arrays: record.time, record.q, …
 
-Units are SI, angles rad. The equations with their numbers, (E1) to (E22), are in doc/equations.md, the keys
+Units are SI, angles rad. The equations with their numbers, (E1) onwards, are in doc/equations.md, the keys
 of scenario files in doc/scenario.md. Bad input raises ValueError with the name, the value and what is
 allowed; a cycle returns a Status; where nothing can be returned a RuntimeError names the status.
 """
@@ -25,6 +25,7 @@ from ._core import __version__  # noqa: F401
 from .pinocchio_model import from_pinocchio  # noqa: F401
 
 _SCENARIOS = _Path(__file__).parent / "config" / "scenarios"
+_ROBOTS = _SCENARIOS.parent / "robots"
 
 # Scenarios name robots of the package example-robot-data; where it is installed beside this package, it is
 # found without further ado.
@@ -45,4 +46,13 @@ def example(name: str) -> str:
     path = _SCENARIOS / (name + ".yaml")
     if not path.is_file():
         raise ValueError(f"there is no example '{name}'; there are {', '.join(examples())}")
+    return str(path)
+
+
+def robot(name: str) -> str:
+    """Path of a robot description that comes with the package, e.g. "four_bar.urdf"."""
+    path = _ROBOTS / name
+    if not path.is_file():
+        there = ", ".join(sorted(found.name for found in _ROBOTS.iterdir()))
+        raise ValueError(f"there is no robot '{name}'; there are {there}")
     return str(path)

@@ -4,12 +4,13 @@ from pathlib import Path
 from . import example, examples
 
 
-def add_scenario_arguments(parser, *, optional=False):
+def add_scenario_arguments(parser, *, optional=False, until=True):
     parser.add_argument(
         "scenario", nargs="?" if optional else None,
         help="a scenario file, or the name of an example: " + ", ".join(examples()))
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as cdyn run --set")
-    parser.add_argument("--until", type=float, help="end of the run [s]")
+    if until:
+        parser.add_argument("--until", type=float, help="end of the run [s]")
 
 
 def find_scenario(name):

@@ -53,8 +53,6 @@ class Drawing:
         known = set(names)
         self.shapes = [shape for shape in shapes if shape.frame in known]
         drawn = {shape.frame for shape in self.shapes}
-        wanted = list(dict.fromkeys(
-            ["world"] + [shape.frame for shape in self.shapes] + self._ends() + self._constraint_frames()))
         everything = self.system.frame_poses(self.q, names)
         place = {name: everything[:, i, :3, 3] for i, name in enumerate(names)}
         extent = max((float(np.ptp(p, axis=0).max(initial=0.0)) for p in place.values()), default=0.0)
@@ -68,8 +66,9 @@ class Drawing:
             if length.max() > 1e-6 and (np.ptp(length) < 1e-6 * max(length.max(), 1.0) or a == "world"):
                 self._stick(a, b, place)
         self._draw_free_bodies(place, drawn, extent)
-        self.frames = wanted
-        self.poses = self.system.frame_poses(self.q, wanted)
+        self.frames = list(dict.fromkeys(
+            ["world"] + [shape.frame for shape in self.shapes] + self._ends() + self._constraint_frames()))
+        self.poses = self.system.frame_poses(self.q, self.frames)
         self.place = place
 
     def _joints(self):

@@ -60,28 +60,43 @@ def write_page(record, path, *, title="run", description="", shapes=(), notes=()
     data = {
         "title": title,
         "time": blob.add(drawing.time, "float32"),
-        "scene": _scene(drawing, blob),
+        "scene": scene_data(drawing, blob),
         "plots": _plots(record),
         "notes": list(notes),
     }
     if drawing.is_empty():
         data["notes"].append("This system has no bodies and no points x, y, z to draw: plots only.")
-    folder = Path(__file__).parent
-    page = (folder / "page.html").read_text(encoding="utf-8")
-    summary, _, details = description.strip().partition("\n")
-    for key, value in {
-            "TITLE": html.escape(title.replace("_", " ")), "SUMMARY": html.escape(summary),
-            "DETAILS": "<details><summary>more</summary><p>%s</p></details>" % html.escape(details)
-            if details.strip() else "",
-            "STYLE": (folder / "page.css").read_text(encoding="utf-8"),
-            "MESHCAT": _element("meshcat", libraries), "PLOTLY": _element("plotly", libraries),
-            "LICENCES": _script(_licences()),
-            "DATA": json.dumps(data, allow_nan=False).replace("</", "<\\/"), "BLOB": blob.text(),
-            "SCENE": (folder / "scene.js").read_text(encoding="utf-8"),
-            "PROGRAM": (folder / "page.js").read_text(encoding="utf-8")}.items():
-        page = page.replace("{{" + key + "}}", value)
+    page = fill_template("page", title, description, data, blob, libraries)
     Path(path).write_text(page, encoding="utf-8")
     return len(page.encode("utf-8"))
+
+
+def fill_template(name, title, description, data, blob, libraries=None):
+    """The text of a page out of the template name.html, with the program name.js; libraries as write_page."""
+    folder = Path(__file__).parent
+    own = lambda file: (folder / file).read_text(encoding="utf-8")
+    page = own(name + ".html")
+    summary, _, details = description.strip().partition("\n")
+    for key, value in {
+            "TITLE": lambda: html.escape(title.replace("_", " ")), "SUMMARY": lambda: html.escape(summary),
+            "DETAILS": lambda: "<details><summary>more</summary><p>%s</p></details>" % html.escape(details)
+            if details.strip() else "",
+            "STYLE": lambda: own("page.css"),
+            "MESHCAT": lambda: _element("meshcat", libraries), "PLOTLY": lambda: _element("plotly", libraries),
+            "LICENCES": lambda: _script(_licences()),
+            "DATA": lambda: json.dumps(data, allow_nan=False).replace("</", "<\\/"), "BLOB": blob.text,
+            "SCENE": lambda: own("scene.js"), "PROGRAM": lambda: own(name + ".js")}.items():
+        if "{{" + key + "}}" in page:
+            page = page.replace("{{" + key + "}}", value())
+    return page
+
+
+def scenario_shapes(path, notes):
+    """Shapes of the robots of a scenario file; what cannot be read goes into `notes`."""
+    shapes = []
+    for text, folder, prefix in scenario_robots(path, notes):
+        shapes += urdf_shapes(text, folder, prefix, notes)
+    return shapes
 
 
 def write_libraries(folder):
@@ -99,9 +114,8 @@ def write_scenario_page(scenario, path, overrides=(), *, until=None, output_inte
 
 def write_record_page(scenario, loaded, record, path, *, libraries=None):
     """The page of a record of a loaded scenario, with the shapes of its robots; returns its size."""
-    notes, shapes = [], []
-    for text, folder, prefix in scenario_robots(scenario, notes):
-        shapes += urdf_shapes(text, folder, prefix, notes)
+    notes = []
+    shapes = scenario_shapes(scenario, notes)
     if not record.result.completed:
         notes.append("The run ended early, at t = %.6g s: %s." % (
             record.result.time, record.result.status.name.lower()))
@@ -167,7 +181,8 @@ def _shape(shape, blob, frames):
     return out
 
 
-def _scene(drawing, blob):
+def scene_data(drawing, blob):
+    """A drawing as data of scene.js; arrays go into `blob`."""
     frames = list(drawing.frames)
     position, target = drawing.camera()
     stack = lambda arrays: np.stack(arrays, axis=1) if arrays else np.zeros((len(drawing.time), 0, 3))

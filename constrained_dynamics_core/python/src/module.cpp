@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <stdexcept>
 
 #include "common.hpp"
@@ -96,6 +97,9 @@ NB_MODULE(_core, module)
 {
   using namespace constrained_dynamics::python;
   module.doc() = "Constrained robot dynamics: systems, constraints, forces, simulation.";
+  // A function at the top of a script holds the script's names, and the constraint made of it holds
+  // the function: such a circle is given back at exit by the system alone, and is no fault.
+  nanobind::set_leak_warnings(std::getenv("CD_LEAK_WARNINGS") != nullptr);
   bind_basics(module);
   bind_systems(module);
   bind_constraints(module);

@@ -20,5 +20,8 @@ drift = abs(record.energy - record.energy[0]).max()
 print(cd.__file__, cd.__version__, record.result.steps, "steps, energy drifts", drift)
 assert record.result.completed and drift < 1e-5
 END
+bin/python -m pip --disable-pip-version-check install --progress-bar off mcap==1.6.0 mcap-ros2-support==0.6.0
+bin/python -m constrained_dynamics.record four_bar -o four_bar.mcap --until 0.1
+bin/python -m constrained_dynamics.record --check four_bar.mcap
 bin/python -m constrained_dynamics.page four_bar -o four_bar.html --until 1
 test -f "$(bin/python -c 'import constrained_dynamics._core as c; print(c.__file__.split(".")[0] + ".pyi")')"

@@ -21,6 +21,8 @@ constexpr double kRounding = 1e-13;
 // What a row that depends on others may miss before they contradict each other.
 constexpr double kUnmet = 1e-12;
 constexpr int kSweeps = 2000;
+constexpr int kFirstAttempt = 100;  // of Newton's method, after so many sweeps
+constexpr double kLargestForce = 1e100;
 constexpr double kSweepTolerance = 1e-14;
 constexpr double kSweepLast = 1e-9;
 
@@ -45,6 +47,14 @@ ConeProblem::ConeProblem(int speed_count, int max_rows)
   active_basis_(Eigen::MatrixXd::Zero(speed_count, speed_count)),
   work_(Eigen::VectorXd::Zero(max_rows)),
   trial_(Eigen::VectorXd::Zero(max_rows)),
+  newton_jacobian_(Eigen::MatrixXd::Zero(max_rows, max_rows)),
+  newton_matrix_(Eigen::MatrixXd::Zero(max_rows, max_rows)),
+  residual_(Eigen::VectorXd::Zero(max_rows)),
+  newton_step_(Eigen::VectorXd::Zero(max_rows)),
+  start_(Eigen::VectorXd::Zero(max_rows)),
+  kept_(Eigen::VectorXd::Zero(max_rows)),
+  followed_(Eigen::VectorXd::Zero(max_rows)),
+  diagonal_(Eigen::VectorXd::Zero(max_rows)),
   r_(Eigen::VectorXd::Zero(max_rows)),
   x_(Eigen::VectorXd::Zero(max_rows)),
   w_(Eigen::VectorXd::Zero(max_rows)),
@@ -458,20 +468,38 @@ Status ConeProblem::sweep(const ConeContact & contact, double relaxation, double
   return Status::kOk;
 }
 
-Status ConeProblem::solve(const ConeContact * contacts, int count) noexcept CD_NONBLOCKING
+/// Removes what rounding left of forces outside their cones.
+void ConeProblem::put_in_cone(const ConeContact & contact) noexcept
 {
-  const bool met = solve_normals(contacts, count);
-  bool has_friction = false;
-  for (int i = 0; i < count; ++i)
+  double limit = friction_scale_ * contact.friction;
+  if (contact.normal >= 0)
   {
-    has_friction = has_friction || contacts[i].tangent_count > 0;
+    x_(contact.normal) = std::max(0.0, x_(contact.normal));
+    limit *= x_(contact.normal);
   }
-  if (!has_friction)
+  double length = 0.0;
+  for (int k = 0; k < contact.tangent_count; ++k)
   {
-    update_motion();
-    return met ? Status::kOk : Status::kInconsistent;
+    length = std::hypot(length, x_(contact.tangent[k]));
   }
+  for (int k = 0; k < contact.tangent_count && length > limit; ++k)
+  {
+    x_(contact.tangent[k]) *= limit / length;
+  }
+}
+
+double ConeProblem::relative_to_forces(double error) const noexcept
+{
+  const double largest = row_count_ > 0 ? x_.head(row_count_).cwiseAbs().maxCoeff() : 0.0;
+  return error == 0.0 ? 0.0 : error / largest;
+}
+
+/// Friction: sweeps, with an attempt of Newton's method whenever their number has doubled.
+Status ConeProblem::solve_friction(const ConeContact * contacts, int count) noexcept
+{
   Status result = Status::kNotConverged;
+  int next_attempt = kFirstAttempt;
+  int attempts = 0;
   for (int k = 0; k < kSweeps; ++k)
   {
     double change = 0.0;
@@ -482,29 +510,52 @@ Status ConeProblem::solve(const ConeContact * contacts, int count) noexcept CD_N
       const Status status = sweep(contacts[i], relaxation, change);
       if (status != Status::kOk)
       {
-        x_.head(row_count_).setZero();
-        update_motion();
         return status;
       }
     }
     const double largest = x_.head(row_count_).cwiseAbs().maxCoeff();
-    if (!std::isfinite(largest))
+    if (!(largest <= kLargestForce))
     {
+      // Rows that act on each other more than on themselves throw sweeps apart.
       x_.head(row_count_).setZero();
-      update_motion();
-      return Status::kNotConverged;
+      const bool is_found = attempt(contacts, count, 0) || attempt(contacts, count, 1);
+      return is_found ? Status::kOk : Status::kNotConverged;
     }
-    if (change <= kSweepLast * largest)
+    result = change <= kSweepLast * largest ? Status::kOk : result;  // good enough to decide
+    if (change <= kSweepTolerance * largest)
     {
-      result = Status::kOk;  // good enough to decide
+      return Status::kOk;
     }
-    if (change <= kSweepTolerance * largest || largest == 0.0)
+    if (k + 1 == next_attempt)
     {
-      result = Status::kOk;
-      break;
+      next_attempt *= 2;
+      if (attempt(contacts, count, attempts++))
+      {
+        return Status::kOk;
+      }
     }
   }
-  update_motion();
+  return result;
+}
+
+Status ConeProblem::solve(const ConeContact * contacts, int count) noexcept CD_NONBLOCKING
+{
+  const bool met = solve_normals(contacts, count);
+  bool has_friction = false;
+  for (int i = 0; i < count; ++i)
+  {
+    has_friction = has_friction || contacts[i].tangent_count > 0;
+  }
+  Status result = Status::kOk;
+  if (has_friction)
+  {
+    result = solve_friction(contacts, count);
+    if (result == Status::kNoUniqueSolution)
+    {
+      x_.head(row_count_).setZero();
+    }
+  }
+  error_ = relative_to_forces(equations(contacts, count, false));
   return met || result != Status::kOk ? result : Status::kInconsistent;
 }
 

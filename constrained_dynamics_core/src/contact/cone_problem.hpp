@@ -10,6 +10,9 @@
 namespace constrained_dynamics
 {
 
+/// An x whose equations hold to this fraction of the largest force is a solution.
+constexpr double kConeTolerance = 1e-12;
+
 /// One contact of a ConeProblem: a normal row that pushes, x_n ≥ 0 ⟂ w_n ≥ 0, with up to two
 /// tangential rows, |x_t| ≤ μ x_n against w_t; or friction of a constant bound without a normal.
 struct ConeContact
@@ -30,8 +33,10 @@ struct ConeContact
 ///
 /// Without friction it is a convex quadratic program, solved by an active set in finitely many
 /// steps, redundant rows included. With friction: projected Gauss-Seidel over the contacts, with a
-/// bounded number of sweeps, from the solution without friction. What it finds says which contacts
-/// push, stick and slide; exact numbers come from the equations of those modes.
+/// bounded number of sweeps, from the solution without friction, and a regularised Newton's method
+/// on the equations of Alart and Curnier (cone_newton.cpp) where the sweeps are slow, as they are
+/// with redundant contacts. What it finds says which contacts push, stick and slide; exact numbers
+/// come from the equations of those modes.
 ///
 /// Memory is taken in the constructor. Everything else is real-time safe.
 class ConeProblem
@@ -58,6 +63,8 @@ public:
   double motion(int row) const { return w_(row); }    ///< w
   double size(int row) const { return scale_(row); }  ///< what w may amount to, for tolerances
   int row_count() const { return row_count_; }
+  /// What x leaves of its equations, in forces, as a fraction of the largest force.
+  double error() const { return error_; }
 
 private:
   bool solve_normals(const ConeContact * contacts, int count) noexcept;
@@ -69,6 +76,18 @@ private:
   Status sweep(const ConeContact & contact, double relaxation, double & change) noexcept;
   void sweep_tangents(const ConeContact & contact, double limit) noexcept;
   double motion_now(int row) const noexcept;
+  Status solve_friction(const ConeContact * contacts, int count) noexcept;
+  void put_in_cone(const ConeContact & contact) noexcept;
+  double relative_to_forces(double error) const noexcept;
+  double equations(const ConeContact * contacts, int count, bool with_jacobian) noexcept;
+  void tangent_equations(
+    const ConeContact & contact, double push, double normal_gain, bool with_jacobian) noexcept;
+  bool newton_step(double relative) noexcept;
+  double newton(const ConeContact * contacts, int count) noexcept;
+  bool follow(const ConeContact * contacts, int count, double factor) noexcept;
+  bool follow_friction(const ConeContact * contacts, int count, int steps) noexcept;
+  bool attempt(const ConeContact * contacts, int count, int number) noexcept;
+  bool refine(const ConeContact * contacts, int count) noexcept;
 
   Eigen::MatrixXd cholesky_;  // L of Q
   Eigen::MatrixXd basis_;     // orthonormal columns of the rows of equality
@@ -80,6 +99,16 @@ private:
   Eigen::MatrixXd active_basis_;   // orthonormal columns of the active rows
   Eigen::VectorXd work_;
   Eigen::VectorXd trial_;
+  Eigen::MatrixXd newton_jacobian_;
+  Eigen::MatrixXd newton_matrix_;
+  Eigen::VectorXd residual_;
+  Eigen::VectorXd newton_step_;
+  Eigen::VectorXd start_;
+  Eigen::VectorXd kept_;
+  Eigen::VectorXd followed_;
+  Eigen::VectorXd diagonal_;
+  double friction_scale_ = 1.0;
+  double error_ = 0.0;
   Eigen::VectorXd r_;
   Eigen::VectorXd x_;
   Eigen::VectorXd w_;

@@ -463,8 +463,13 @@ void ImpactSolver::Impl::write(
       case ImpactMode::Kind::kSlides:
         out.outcomes[i] = ContactOutcome::kSlides;
         break;
-      default:
+      case ImpactMode::Kind::kSticks:
         out.outcomes[i] = pushes ? ContactOutcome::kPushes : ContactOutcome::kSeparates;
+        break;
+      case ImpactMode::Kind::kGiven:
+        out.outcomes[i] = !pushes          ? ContactOutcome::kSeparates
+                          : modes[i].slips ? ContactOutcome::kSlides
+                                           : ContactOutcome::kPushes;
     }
   }
   for (int i = 0; i < dynamics->constraints().size(); ++i)

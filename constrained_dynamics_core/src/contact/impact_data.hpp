@@ -27,10 +27,11 @@ struct ImpactMode
     kSeparates,
     kSticks,
     kSlides,
-    kGiven,  ///< impulses as the sweeps left them
+    kGiven,  ///< impulses as the cone problem left them
   };
   Kind kind = Kind::kAbsent;
   double direction[2] = {0.0, 0.0};  ///< of the slip
+  bool slips = false;                ///< whether a contact of given impulses does
 };
 
 /// Everything that ImpactSolver works with. Its functions are in impact.cpp (what is asked for),
@@ -49,7 +50,7 @@ struct ImpactSolver::Impl
   Status solve_chosen(const ImpactProblem & problem) noexcept;
   Status solve_loaded(const ImpactProblem & problem) noexcept;
   bool correct_modes(const ImpactProblem & problem) noexcept;
-  void use_sweeps(const ImpactProblem & problem) noexcept;
+  void use_cones(const ImpactProblem & problem) noexcept;
 
   void gather(const ImpactProblem & problem) noexcept;
   Status solve_rows(const Eigen::VectorXd & force, bool with_targets) noexcept;

@@ -13,6 +13,7 @@ namespace
 // Sweeps find friction within its bound to this fraction, exact equations decide afterwards.
 constexpr double kConeEdge = 1e-8;
 constexpr int kModeCorrections = 24;
+constexpr int kModeTrials = 3;  // where the impulses are a solution already
 constexpr int kDirectionIterations = 60;
 
 }  // namespace
@@ -107,7 +108,7 @@ void ImpactSolver::Impl::read_modes(const ImpactProblem & problem, bool include_
   }
 }
 
-void ImpactSolver::Impl::use_sweeps(const ImpactProblem & problem) noexcept
+void ImpactSolver::Impl::use_cones(const ImpactProblem & problem) noexcept
 {
   multipliers.setZero();
   int count = 0;
@@ -121,10 +122,15 @@ void ImpactSolver::Impl::use_sweeps(const ImpactProblem & problem) noexcept
     const ConeContact & from = cone_contacts[static_cast<std::size_t>(count++)];
     modes[i].kind = ImpactMode::Kind::kGiven;
     multipliers(row_of(contact.constraint)) = -contact.side * cone.force(from.normal);
+    double slip = 0.0;
+    double size = 0.0;
     for (int k = 0; k < from.tangent_count; ++k)
     {
       multipliers(row_of(contact.friction_constraint) + k) = cone.force(from.tangent[k]);
+      slip = std::hypot(slip, cone.motion(from.tangent[k]));
+      size += cone.size(from.tangent[k]);
     }
+    modes[i].slips = slip > 1e-10 * size;
   }
 }
 
@@ -341,7 +347,8 @@ Status ImpactSolver::Impl::solve_directions(const ImpactProblem & problem) noexc
       const double slip[2] = {slip_after(row), slip_after(row + 1)};
       const double length = std::hypot(slip[0], slip[1]);
       const double along = slip[0] * mode.direction[0] + slip[1] * mode.direction[1];
-      if (!(along > 1e-10 * (row_size(row) + row_size(row + 1))))
+      const double size = row_size(row) + row_size(row + 1);
+      if (!(along >= -kImpactRounding * size && length > 1e-10 * size))
       {
         continue;  // about to stick: the direction of the force counts
       }
@@ -418,10 +425,12 @@ bool ImpactSolver::Impl::correct_modes(const ImpactProblem & problem) noexcept
     else if (mode.kind == ImpactMode::Kind::kSlides)
     {
       double along = 0.0;
+      double across = 0.0;
       double size = 0.0;
       for (int k = 0; k < slips; ++k)
       {
         along += slip_after(slip + k) * mode.direction[k];
+        across += slip_after(slip + k) * (k == 0 ? -mode.direction[1] : mode.direction[0]);
         size += row_size(slip + k) + jacobian.row(slip + k).norm() * motion;
       }
       if (along < -kImpactRounding * size)
@@ -429,6 +438,7 @@ bool ImpactSolver::Impl::correct_modes(const ImpactProblem & problem) noexcept
         mode.kind = ImpactMode::Kind::kSticks;
         good = false;
       }
+      good = good && !(slips == 2 && std::abs(across) > 1e-10 * size);
     }
   }
   return good;
@@ -443,11 +453,13 @@ Status ImpactSolver::Impl::solve_chosen(const ImpactProblem & problem) noexcept
   {
     return chosen;
   }
+  const bool is_solved = chosen == Status::kOk && cone.error() <= kConeTolerance;
+  const int corrections = is_solved ? kModeTrials : kModeCorrections;
   Status status = Status::kOk;
   for (const bool include_idle : {true, false})
   {
     read_modes(problem, include_idle);
-    for (int k = 0; k < kModeCorrections; ++k)
+    for (int k = 0; k < corrections; ++k)
     {
       status = solve_directions(problem);
       if (!has_output(status))
@@ -460,10 +472,11 @@ Status ImpactSolver::Impl::solve_chosen(const ImpactProblem & problem) noexcept
       }
     }
   }
-  use_sweeps(problem);
+  // Modes that do not settle, say at the rim between sticking and sliding: the impulses themselves.
+  use_cones(problem);
   gather(problem);
   status = solve_modes(problem, problem.impulse, true);
-  const Status unmet = chosen == Status::kOk ? Status::kOk : Status::kInconsistent;
+  const Status unmet = is_solved ? Status::kOk : Status::kInconsistent;
   return has_output(status) ? worse(status, unmet) : status;
 }
 

@@ -126,6 +126,7 @@ HardwareParameters read_hardware_parameters(
     {"dropout_values",
      [&](Text name, Text text) { out.freezes = read_choice(name, text, "frozen", "nan"); }},
     {"seed", [&](Text name, Text text) { out.seed = read_seed(name, text); }},
+    {"status_publish_rate", [](Text, Text) {}},  // read by ros2_control itself
     {"wait_for_controller", [&](Text name, Text text)
      { out.waits_for_controller = read_choice(name, text, "true", "false"); }},
   };
