@@ -36,7 +36,7 @@ std::string file_text(const std::string & path)
   return text.str();
 }
 
-/// The loop of the four-bar by parameters alone.
+/// The loop of the four-bar by parameters alone, and on which of its two branches it is.
 Parameters loop_parameters()
 {
   return {
@@ -44,6 +44,8 @@ Parameters loop_parameters()
     {"constraints.loop.frame_a", "coupler_tip"},
     {"constraints.loop.frame_b", "rocker_tip"},
     {"constraints.loop.rows", std::vector<std::string>{"x", "z"}},
+    {"initial.q.coupler", 1.5},
+    {"initial.q.rocker", 2.5},
     {"without_effort", "zero"}};
 }
 
@@ -293,6 +295,7 @@ TEST_F(MonitorTest, when_taken_through_its_states_expect_it_to_work_again)
     heard_forces_.clear();
     ASSERT_TRUE(send_until(crank_message(), [&] { return !heard_forces_.empty(); }));
     ASSERT_EQ(monitor_->deactivate().id(), State::PRIMARY_STATE_INACTIVE);
+    until([] { return false; }, 0.2);  // what was on its way
     heard_forces_.clear();
     EXPECT_FALSE(send_until(
       crank_message(), [&] { return !heard_forces_.empty(); }, 0.3));

@@ -11,8 +11,8 @@
 #include <constrained_dynamics/servo_law.hpp>
 #include <constrained_dynamics/state_completion.hpp>
 #include <constrained_dynamics/status.hpp>
+#include <constrained_dynamics_ros/inverse_dynamics.hpp>
 
-#include "constrained_dynamics_controllers/inverse_dynamics.hpp"
 #include "constrained_dynamics_controllers/task_reference.hpp"
 
 /// @file
@@ -26,7 +26,8 @@ namespace constrained_dynamics_controllers
 enum class Fallback
 {
   kHold,     ///< the last command
-  kGravity,  ///< what keeps the last known position at rest (InverseDynamics::find_at_rest)
+  kGravity,  ///< what keeps the last known position at rest
+             ///< (constrained_dynamics_ros::InverseDynamics)
   kDamp,     ///< the same, minus damping of the joints whose speeds are known
   kZero,     ///< nothing
   kError,    ///< as kGravity, and the cycle is reported as failed
@@ -196,7 +197,7 @@ private:
   std::vector<bool> measured_speeds_;
   constrained_dynamics::ServoWorkspace workspace_;
   constrained_dynamics::StateCompletion completion_;
-  InverseDynamics inverse_dynamics_;
+  constrained_dynamics_ros::InverseDynamics inverse_dynamics_;
   std::vector<TaskReference> references_;
   std::vector<int> force_constraint_;  // of each task: whose forces it is about, −1: of none
   double null_space_age_ = 0.0;
