@@ -189,6 +189,7 @@ def played_scenario(system):
                     'scenario': scenario,
                     'rate': _positive('rate', argument('rate')),
                     'real_time_factor': _positive('real_time_factor', argument('real_time_factor')),
+                    'markers.force_scale': _positive('force_scale', argument('force_scale')),
                     'loop': True,
                 }, clock],
                 on_exit=Shutdown(reason='scenario_player ended'),
@@ -203,6 +204,8 @@ def played_scenario(system):
         DeclareLaunchArgument('rate', default_value='100', description='messages a second'),
         DeclareLaunchArgument(
             'real_time_factor', default_value='1', description='simulated seconds a second'),
+        DeclareLaunchArgument(
+            'force_scale', default_value='0.03', description='length of arrows a newton [m/N]'),
         *_common_arguments('textbook.rviz'),
         OpaqueFunction(function=start),
     ])
