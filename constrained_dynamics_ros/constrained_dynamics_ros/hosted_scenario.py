@@ -80,6 +80,8 @@ class HostedScenario:
         self._finish(status)
 
     def _run(self, until):
+        if not until > self.time:
+            return  # less than rounding
         result = self.simulation.run(until, until - self.time).result
         self._finish(cd.Status.OK if result.completed else result.status)
 

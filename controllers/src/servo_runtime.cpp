@@ -384,6 +384,11 @@ CycleReport ServoRuntime::step(
     stale = stale || references_[i].is_stale();
   }
   age_null_space(period);
+  if (ramping_ || target_ != Target::kLaw)
+  {
+    // A ramp goes to what the law really wants; the rate is limited after it.
+    workspace_.forget_inputs();
+  }
   status = law_->evaluate(time, q_, u_, workspace_);
   if (!has_output(status) || !workspace_.result().inputs.allFinite())
   {

@@ -115,13 +115,14 @@ def controlled_robot(name, controller='servo_constraint_controller', rate=500):
                 package='robot_state_publisher',
                 executable='robot_state_publisher',
                 parameters=[{'robot_description': description}, clock],
+                # Without it there is no robot.
+                on_exit=Shutdown(reason='robot_state_publisher ended'),
             ),
             Node(
                 package='controller_manager',
                 executable='ros2_control_node',
                 parameters=[parameters, cycles, clock],
                 remappings=[('~/robot_description', '/robot_description')],
-                # Without it there is no robot.
                 on_exit=Shutdown(reason='ros2_control_node ended'),
             ),
             Node(
@@ -188,6 +189,7 @@ def played_scenario(system):
                     'scenario': scenario,
                     'rate': _positive('rate', argument('rate')),
                     'real_time_factor': _positive('real_time_factor', argument('real_time_factor')),
+                    'markers.force_scale': _positive('force_scale', argument('force_scale')),
                     'loop': True,
                 }, clock],
                 on_exit=Shutdown(reason='scenario_player ended'),
@@ -202,6 +204,8 @@ def played_scenario(system):
         DeclareLaunchArgument('rate', default_value='100', description='messages a second'),
         DeclareLaunchArgument(
             'real_time_factor', default_value='1', description='simulated seconds a second'),
+        DeclareLaunchArgument(
+            'force_scale', default_value='0.03', description='length of arrows a newton [m/N]'),
         *_common_arguments('textbook.rviz'),
         OpaqueFunction(function=start),
     ])

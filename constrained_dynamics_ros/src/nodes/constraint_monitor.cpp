@@ -280,14 +280,20 @@ void ConstraintMonitor::cycle()
   {
     return;
   }
-  const bool is_new = robot_->readings().count() != read_count_;
-  const std::string problem = robot_->update(now().seconds());
+  const JointReadings & readings = robot_->readings();
+  const double time = now().seconds();
+  const bool is_new = readings.count() != read_count_;
+  if (!is_new && readings.has_values() && time - readings.newest() <= parameters_.timeout)
+  {
+    return;
+  }
+  const std::string problem = robot_->update(time);
   if (!problem.empty() && problem != problem_)
   {
     RCLCPP_WARN_THROTTLE(get_logger(), *get_clock(), kLogPeriod, "%s", problem.c_str());
   }
   problem_ = problem;
-  read_count_ = robot_->readings().count();
+  read_count_ = readings.count();
   if (problem.empty() && is_new)
   {
     publish();

@@ -137,6 +137,10 @@ void HostedScenario::make_steps(std::int64_t count)
 
 void HostedScenario::run(double until)
 {
+  if (!(until > time()))
+  {
+    return;  // less than rounding
+  }
   const constrained_dynamics::RunResult result =
     simulation_->run(until, until - time(), [](const Simulation &) { return true; });
   failure_ = result.completed ? Status::kOk : result.status;

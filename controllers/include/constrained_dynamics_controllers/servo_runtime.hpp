@@ -67,7 +67,7 @@ Fallback fallback_from_string(const std::string & name);
 struct RuntimeOptions
 {
   double period = 0.001;   ///< nominal, of the cycle [s], above 0
-  double ramp_time = 0.5;  ///< in which a difference of torques dies away [s], ≥ 0
+  double ramp_time = 0.2;  ///< in which a difference of torques dies away [s], ≥ 0
   ReferenceTimes references;
   /// Cycles in a row without an answer of the law after which the fallback begins, ≥ 1. A period of
   /// more than this many nominal ones counts as such a cycle.
