@@ -1,5 +1,6 @@
 // Boxes thrown on the ground, with all their corners: whatever happens, runs end, energy does not
 // rise, nothing is inside, and what rests is carried. Runs that events hardly let advance say so.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 
 #include "constrained_dynamics/scenario.hpp"
@@ -224,6 +226,31 @@ TEST(ThrownBoxes, when_slip_below_the_tolerance_is_left_expect_rest)
   come_to_rest(thrown, 0.1);
 }
 
+/// Whether a foot of the wheel slides so that a normal force does not push it away from the ground,
+/// A_n Q⁻¹ (A_n − μ s A_t)ᵀ ≤ 0: Painlevé's case. With an inertia of next to nothing that is
+/// sin²α ≤ μ sin α cos α, α the angle of the leg, so every other leg below atan μ.
+bool is_paradox(const Scenario & scenario, const Simulation & simulation)
+{
+  const ConstraintSet & set = scenario.dynamics()->constraints();
+  const Rows & rows = simulation.workspace().rows();
+  const Eigen::LLT<Eigen::MatrixXd> mass(simulation.workspace().terms().mass_matrix);
+  for (const DryFriction & friction : scenario.contacts()->frictions())
+  {
+    const Contact & contact =
+      scenario.contacts()->contacts()[static_cast<std::size_t>(friction.contact)];
+    const int slip = set.row_offset(friction.constraint);
+    const Eigen::VectorXd normal = rows.jacobian.row(set.row_offset(contact.constraint));
+    const Eigen::VectorXd along = rows.jacobian.row(slip);
+    const double sign = rows.velocity(slip) < 0.0 ? -1.0 : 1.0;
+    const double response = normal.dot(mass.solve(normal - friction.kinetic * sign * along));
+    if (simulation.workspace().is_active(contact.constraint) && response <= 0.0)
+    {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Impulses that turn a wheel of next to no inertia by radians in a step: feet are seen centimetres
 /// too late, and have to be brought back to the ground all the same.
 TEST(RimlessWheel, when_struck_hard_in_fixed_steps_expect_every_step_made_and_feet_on_the_ground)
@@ -248,13 +275,12 @@ TEST(RimlessWheel, when_struck_hard_in_fixed_steps_expect_every_step_made_and_fe
         impulse(k) = 1e-2 * normal(random);
       }
       status = simulation->step();
-      const Status projected = status;
       status = i % 100 == 99 ? worse(status, simulation->apply_impulse(impulse)) : status;
       ASSERT_TRUE(has_output(status) || status == Status::kNoUniqueSolution)
         << "seed " << seed << ", cycle " << i << ": " << to_string(status);
       for (const Contact & contact : scenario.contacts()->contacts())
       {
-        if (projected == Status::kOk && simulation->workspace().is_active(contact.constraint))
+        if (status == Status::kOk && simulation->workspace().is_active(contact.constraint))
         {
           ASSERT_EQ(simulation->evaluate(), status) << "seed " << seed << ", cycle " << i;
           ASSERT_LE(
@@ -264,10 +290,15 @@ TEST(RimlessWheel, when_struck_hard_in_fixed_steps_expect_every_step_made_and_fe
         }
       }
     }
-    paradoxes += status == Status::kNoUniqueSolution ? 1 : 0;  // feet slide with a friction of 5
+    if (status == Status::kNoUniqueSolution)
+    {
+      ++paradoxes;
+      EXPECT_EQ(simulation->evaluate(), status);
+      EXPECT_TRUE(is_paradox(scenario, *simulation)) << "seed " << seed;
+    }
   }
   std::printf("%d without a unique motion\n", paradoxes);
-  EXPECT_LE(paradoxes, seeds / 10);
+  EXPECT_LE(paradoxes, std::max(1, seeds / 10));  // each of them a real one
 }
 
 TEST(UnevenTable, when_three_feet_land_in_one_step_expect_steps_that_say_so_and_feet_close_by)
