@@ -64,6 +64,11 @@ public:
   /// Puts all of them out of force, until `switch_rows`.
   void withdraw_rows(Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Opens a contact that is in force and that the others keep away from where its row would be met:
+  /// three feet of a table on an uneven floor. Returns which; −1: none, all of them press.
+  /// @pre rows of the state.
+  int open_surplus(Workspace & workspace) noexcept CD_NONBLOCKING;
+
   /// In place of Dynamics::solve_rows: with the forces that belong to the modes.
   /// Statuses: as there, and kNoUniqueSolution (Painlevé).
   Status solve(const ConstVectorRef & inputs, Workspace & workspace) noexcept CD_NONBLOCKING;
