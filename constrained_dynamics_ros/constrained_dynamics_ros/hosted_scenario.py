@@ -150,6 +150,9 @@ class HostedScenario:
     def _speed_impulse(self, names, values):
         if len(names) != len(values):
             raise RequestError(f"there are {len(names)} names and {len(values)} values; allowed: as many")
+        if len(names) > self.system.speed_count:
+            raise RequestError(
+                f"there are {len(names)} names; allowed: up to {self.system.speed_count}, one a speed")
         impulse = np.zeros(self.system.speed_count)
         for name, value in zip(names, values):
             if not math.isfinite(value):

@@ -259,7 +259,7 @@ void ConstraintMonitor::hear_joints(const sensor_msgs::msg::JointState & message
   {
     return;
   }
-  const double time = now().seconds();
+  const JointReadings::Time time = now().nanoseconds();
   if (time < last_now_)
   {
     robot_->readings().clear();  // a simulation began anew
@@ -281,9 +281,11 @@ void ConstraintMonitor::cycle()
     return;
   }
   const JointReadings & readings = robot_->readings();
-  const double time = now().seconds();
+  const JointReadings::Time time = now().nanoseconds();
   const bool is_new = readings.count() != read_count_;
-  if (!is_new && readings.has_values() && time - readings.newest() <= parameters_.timeout)
+  if (
+    !is_new && readings.has_values() &&
+    static_cast<double>(time - readings.newest()) <= 1e9 * parameters_.timeout)
   {
     return;
   }
@@ -302,8 +304,7 @@ void ConstraintMonitor::cycle()
 
 void ConstraintMonitor::publish()
 {
-  const rclcpp::Time stamp(
-    static_cast<rcl_time_point_value_t>(robot_->readings().newest() * 1e9 + 0.5));
+  const rclcpp::Time stamp(robot_->readings().newest());
   const constrained_dynamics::Workspace & workspace = robot_->workspace();
   write_forces(stamp, sequence_, robot_->status(), robot_->dynamics(), workspace, forces_);
   force_publisher_->publish(forces_);

@@ -231,6 +231,12 @@ Eigen::VectorXd HostedScenario::speed_impulse(const Push & push) const
       "there are " + std::to_string(push.names.size()) + " names and " +
       std::to_string(push.values.size()) + " values; allowed: as many");
   }
+  if (push.names.size() > system.speed_names().size())
+  {
+    throw RequestError(
+      "there are " + std::to_string(push.names.size()) + " names; allowed: up to " +
+      std::to_string(system.speed_names().size()) + ", one a speed");
+  }
   Eigen::VectorXd impulse = Eigen::VectorXd::Zero(system.speed_count());
   for (std::size_t i = 0; i < push.names.size(); ++i)
   {
