@@ -40,7 +40,7 @@ CallbackReturn ConstraintForceBroadcaster::on_configure(const rclcpp_lifecycle::
   try
   {
     reset();
-    configure();
+    set_up();
   }
   catch (const std::exception & error)
   {
@@ -51,7 +51,7 @@ CallbackReturn ConstraintForceBroadcaster::on_configure(const rclcpp_lifecycle::
   return CallbackReturn::SUCCESS;
 }
 
-void ConstraintForceBroadcaster::configure()
+void ConstraintForceBroadcaster::set_up()
 {
   const auto node = get_node();
   model_ = model_listener_->get_params();
@@ -70,7 +70,8 @@ void ConstraintForceBroadcaster::configure()
   scenario_->switch_constraints(*workspace_);
   completion_ = std::make_unique<constrained_dynamics::StateCompletion>(
     scenario_->dynamics(), mapping_->measured_coordinates(), mapping_->measured_speeds());
-  inverse_dynamics_ = std::make_unique<InverseDynamics>(scenario_->dynamics());
+  inverse_dynamics_ =
+    std::make_unique<constrained_dynamics_ros::InverseDynamics>(scenario_->dynamics());
   q_ = next_q_ = scenario_->initial().q;
   u_ = next_u_ = last_u_ = scenario_->initial().u;
   acceleration_.setZero(system.speed_count());
