@@ -107,6 +107,7 @@ protected:
       [&]
       {
         message.header.stamp = peer_->now();
+        sent_.push_back(message.header.stamp);
         joints_->publish(message);
         return condition();
       },
@@ -144,6 +145,7 @@ protected:
   rclcpp::Subscription<JointState>::SharedPtr states_;
   rclcpp::Subscription<DiagnosticArray>::SharedPtr diagnostics_;
   rclcpp::Client<SetConstraintActive>::SharedPtr switch_;
+  std::vector<builtin_interfaces::msg::Time> sent_;
   std::vector<ConstraintForces> heard_forces_;
   std::vector<JointState> heard_states_;
   DiagnosticStatus health_;
@@ -170,6 +172,7 @@ TEST_F(MonitorTest, when_crank_is_measured_expect_passive_joints_and_forces_of_t
   const ConstraintForces & forces = heard_forces_.back();
   EXPECT_EQ(forces.status, "ok");
   EXPECT_EQ(forces.rank, 2U);
+  EXPECT_THAT(sent_, testing::Contains(forces.header.stamp));
   const auto & expected = simulation->workspace().solution().multipliers;
   EXPECT_NEAR(forces.constraints.at(0).rows.at(0).multiplier, expected(0), 1e-6);
   EXPECT_NEAR(forces.constraints.at(0).rows.at(1).multiplier, expected(1), 1e-6);

@@ -40,7 +40,7 @@ CallbackReturn ConstraintForceBroadcaster::on_configure(const rclcpp_lifecycle::
   try
   {
     reset();
-    configure();
+    set_up();
   }
   catch (const std::exception & error)
   {
@@ -51,7 +51,7 @@ CallbackReturn ConstraintForceBroadcaster::on_configure(const rclcpp_lifecycle::
   return CallbackReturn::SUCCESS;
 }
 
-void ConstraintForceBroadcaster::configure()
+void ConstraintForceBroadcaster::set_up()
 {
   const auto node = get_node();
   model_ = model_listener_->get_params();

@@ -40,12 +40,15 @@ OutputOptions output_options(const model_parameters::Params & parameters)
   style.force_scale = parameters.markers.force_scale;
   style.torque_scale = parameters.markers.torque_scale;
   style.shaft_diameter = parameters.markers.shaft_diameter;
+  style.smallest_length = parameters.markers.smallest_length;
   style.largest_length = parameters.markers.largest_length;
   style.text_height = parameters.markers.text_height;
+  style.lifetime = parameters.markers.lifetime;
   style.legend = parameters.markers.legend;
   std::copy_n(parameters.markers.legend_position.begin(), 3, style.legend_position.begin());
   style.force_colour = colour("markers.force_colour", parameters.markers.force_colour);
   style.torque_colour = colour("markers.torque_colour", parameters.markers.torque_colour);
+  style.inactive_colour = colour("markers.inactive_colour", parameters.markers.inactive_colour);
   constrained_dynamics_ros::check(style);
   return options;
 }

@@ -89,7 +89,7 @@ CallbackReturn ServoConstraintController::on_configure(const rclcpp_lifecycle::S
   try
   {
     reset();
-    configure();
+    set_up();
   }
   catch (const std::exception & error)
   {
@@ -100,7 +100,7 @@ CallbackReturn ServoConstraintController::on_configure(const rclcpp_lifecycle::S
   return CallbackReturn::SUCCESS;
 }
 
-void ServoConstraintController::configure()
+void ServoConstraintController::set_up()
 {
   const auto node = get_node();
   model_ = model_listener_->get_params();

@@ -263,7 +263,7 @@ TEST(ServoConstraintController, when_robot_description_is_given_expect_it_to_be_
 
 TEST(ServoConstraintController, when_arm_pushes_on_wall_expect_tracking_and_messages_of_the_core)
 {
-  ArmLoop loop({{"publish_rate", 0.0}, {"wrench_topics", true}});
+  ArmLoop loop(Parameters{{"publish_rate", 0.0}, {"wrench_topics", true}});
   const auto node = std::make_shared<rclcpp::Node>("listener");
   Listener<ConstraintForces> forces(node, "controller/constraint_forces");
   Listener<ServoState> servo(node, "controller/servo_state");
@@ -373,6 +373,9 @@ TEST(ServoConstraintController, when_a_passive_joint_is_not_determined_expect_ac
       {"scenario", data_file("arm_on_wall.yaml")},
       {"joints", std::vector<std::string>{"joint_1", "joint_2"}}});
     ASSERT_TRUE(harness.configure());
+    const Scenario scenario = Scenario::load(data_file("arm_on_wall.yaml"));
+    harness.assign();
+    harness.measure(scenario.system(), scenario.initial());
     EXPECT_FALSE(harness.activate());
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("joint_4"));
@@ -394,7 +397,7 @@ TEST(ServoConstraintController, when_an_interface_is_nan_at_activation_expect_re
 TEST(ServoConstraintController, when_any_state_is_not_finite_expect_finite_commands_and_recovery)
 {
   // Every interface, 1, 5 and 1000 cycles; the loop checks limits of effort and rate in each cycle.
-  ArmLoop loop;
+  ArmLoop loop(Parameters{{"fallback", "damp"}, {"fallback_damping", 10.0}});
   loop.run(100);
   int count = 0;
   for (const auto & [name, interface] : loop.harness.states)
@@ -424,7 +427,7 @@ TEST(ServoConstraintController, when_any_state_is_not_finite_expect_finite_comma
 
 TEST(ServoConstraintController, when_fallback_is_error_expect_error_with_safe_commands)
 {
-  ArmLoop loop({{"fallback", "error"}, {"dropout_cycles", 3}});
+  ArmLoop loop(Parameters{{"fallback", "error"}, {"dropout_cycles", 3}});
   loop.run(50);
   EXPECT_EQ(loop.cycle(0.001, "joint_1/position", kNan), return_type::OK);
   EXPECT_EQ(loop.cycle(0.001, "joint_1/position", kNan), return_type::OK);
@@ -449,7 +452,7 @@ TEST(ServoConstraintController, when_deactivated_expect_zero_or_the_last_command
 {
   for (const bool hold : {false, true})
   {
-    ArmLoop loop({{"deactivation", hold ? "hold" : "zero"}});
+    ArmLoop loop(Parameters{{"deactivation", hold ? "hold" : "zero"}});
     loop.run(10);
     const double command = loop.harness.command("joint_2/effort");
     EXPECT_NE(command, 0.0);
@@ -521,7 +524,7 @@ TEST(ServoConstraintController, when_lifecycle_goes_in_random_orders_expect_no_c
 
 TEST(ServoConstraintController, when_references_come_by_topic_expect_them_followed_then_held)
 {
-  ArmLoop loop({{"smooth_start", 0.2}, {"reference_timeout", 0.2}});
+  ArmLoop loop(Parameters{{"smooth_start", 0.2}, {"reference_timeout", 0.2}});
   const auto node = std::make_shared<rclcpp::Node>("commander");
   const auto publisher = node->create_publisher<ServoReferences>("controller/references", 10);
   Listener<ServoState> servo(node, "controller/servo_state");
@@ -553,7 +556,7 @@ TEST(ServoConstraintController, when_references_come_by_topic_expect_them_follow
 
 TEST(ServoConstraintController, when_messages_are_foreign_or_broken_expect_none_applied)
 {
-  ArmLoop loop({{"world_frame", "map"}});
+  ArmLoop loop(Parameters{{"world_frame", "map"}});
   loop.run(10);
   const auto node = std::make_shared<rclcpp::Node>("stranger");
   const auto publisher = node->create_publisher<ServoReferences>("controller/references", 100);
@@ -607,7 +610,7 @@ TEST(ServoConstraintController, when_messages_are_foreign_or_broken_expect_none_
 
 TEST(ServoConstraintController, when_chained_expect_reference_interfaces_to_drive_it)
 {
-  ArmLoop loop({{"smooth_start", 0.2}, {"velocity_references", true}}, false);
+  ArmLoop loop(Parameters{{"smooth_start", 0.2}, {"velocity_references", true}}, false);
   ASSERT_TRUE(loop.harness.controller->set_chained_mode(true));
   ASSERT_TRUE(loop.harness.activate());
   auto & references = loop.harness.references;
@@ -674,7 +677,7 @@ TEST(
 
 TEST(ServoConstraintController, when_structure_was_given_by_parameters_expect_it_read_only)
 {
-  ArmLoop loop({{"servo.curve.priority", 0}, {"servo.curve.stiffness", 100.0}});
+  ArmLoop loop(Parameters{{"servo.curve.priority", 0}, {"servo.curve.stiffness", 100.0}});
   const auto node = loop.harness.controller->get_node();
   const auto result = node->set_parameter({"servo.curve.priority", 1});
   EXPECT_FALSE(result.successful);
@@ -717,7 +720,8 @@ TEST(ServoConstraintController, when_running_expect_no_allocation_and_no_lock_in
 {
   using constrained_dynamics::test::allocation_count;
   using constrained_dynamics::test::lock_count;
-  ArmLoop loop({{"publish_rate", 0.0}, {"wrench_topics", true}, {"markers.rate", 1000.0}});
+  ArmLoop loop(
+    Parameters{{"publish_rate", 0.0}, {"wrench_topics", true}, {"markers.rate", 1000.0}});
   auto & harness = loop.harness;
   loop.run(5);
   long allocations = 0;

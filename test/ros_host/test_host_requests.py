@@ -152,6 +152,7 @@ def test_switch_when_a_contact_manages_it_expect_refusal(host):
     (dict(names=["dcrank"], values=[]), "1 names and 0 values"),
     (dict(names=["crank"], values=[1.0]), "dcrank"),
     (dict(names=["dcrank"], values=[float("nan")]), "finite"),
+    (dict(names=["dcrank"] * 100_000, values=[1.0] * 100_000), "allowed: up to 3"),
     (dict(names=["dcrank"] * 3, values=[1e308] * 3), "status")])
 def test_push_when_request_is_bad_expect_a_reason_and_no_change(standing, request_, words):
     before = list(standing.next(standing.joints).velocity)

@@ -51,7 +51,7 @@ protected:
 private:
   using JointState = sensor_msgs::msg::JointState;
 
-  void configure();
+  void set_up();
   void start();
   void reset();
   /// Forces at the measured state, for the efforts.

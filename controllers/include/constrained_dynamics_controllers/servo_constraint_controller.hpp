@@ -59,7 +59,7 @@ private:
   using References = constrained_dynamics_msgs::msg::ServoReferences;
   using ServoState = constrained_dynamics_msgs::msg::ServoState;
 
-  void configure();
+  void set_up();
   void reset();
   constrained_dynamics::InputLimits read_limits() const;
   RuntimeOptions runtime_options() const;
