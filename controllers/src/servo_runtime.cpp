@@ -207,8 +207,8 @@ ServoRuntime::ServoRuntime(
   }
   q_ = system.neutral_coordinates();
   u_.setZero(system.speed_count());
-  next_q_ = seen_q_ = q_;
-  next_u_ = seen_u_ = u_;
+  next_q_ = seen_q_ = known_q_ = q_;
+  next_u_ = seen_u_ = known_u_ = u_;
   command_.setZero(system.input_count());
   next_command_ = fallback_ = offset_ = command_;
 }
@@ -277,36 +277,41 @@ Cause ServoRuntime::take_state(
   }
   next_q_ = q_;
   next_u_ = u_;
+  known_u_.setZero();
+  bool known = true;
   for (Eigen::Index i = 0; i < q.size(); ++i)
   {
     if (measured_coordinates_[static_cast<std::size_t>(i)])
     {
-      if (!(std::abs(q(i)) <= kLargestCoordinate))
-      {
-        has_seen_ = false;
-        return Cause::kState;
-      }
-      next_q_(i) = q(i);
+      const bool usable = std::abs(q(i)) <= kLargestCoordinate;
+      next_q_(i) = usable ? q(i) : q_(i);
+      known = known && usable;
     }
   }
   for (Eigen::Index i = 0; i < u.size(); ++i)
   {
     if (measured_speeds_[static_cast<std::size_t>(i)])
     {
-      if (!(std::abs(u(i)) <= kLargestSpeed))
-      {
-        has_seen_ = false;
-        return Cause::kState;
-      }
-      next_u_(i) = u(i);
+      const bool usable = std::abs(u(i)) <= kLargestSpeed;
+      next_u_(i) = usable ? u(i) : u_(i);
+      known_u_(i) = usable ? u(i) : 0.0;
+      known = known && usable;
     }
+  }
+  law_->passive().system().normalise(next_q_);
+  known_q_ = completion_.is_needed() ? q_ : next_q_;
+  if (!known)
+  {
+    has_seen_ = false;
+    return Cause::kState;
   }
   if (is_frozen(q, u))
   {
     missed_ = std::max(missed_, options_.dropout_cycles - 1);
+    known_q_ = q_;
+    known_u_.setZero();
     return Cause::kFrozen;
   }
-  law_->passive().system().normalise(next_q_);
   if (completion_.is_needed())
   {
     status = completion_.complete(time, next_q_, next_u_, workspace_.dynamics());
@@ -357,6 +362,8 @@ CycleReport ServoRuntime::step(
       ++counts_.missed;
       return {Mode::kHold, Status::kOk, Cause::kPeriod, false};
     }
+    known_q_ = q_;
+    known_u_.setZero();
     return miss(Cause::kPeriod, status);
   }
   const double time = first_join_ ? time_ : time_ + period;
@@ -418,12 +425,12 @@ CycleReport ServoRuntime::miss(Cause cause, Status status) noexcept
   }
   ++counts_.fallback;
   join_pending_ = true;  // what comes later begins anew from where the system is then
-  find_fallback(cause);
+  find_fallback();
   command(Target::kFallback, fallback_, options_.period);
   return {Mode::kFallback, status, cause, options_.fallback == Fallback::kError};
 }
 
-void ServoRuntime::find_fallback(Cause cause) noexcept
+void ServoRuntime::find_fallback() noexcept
 {
   switch (options_.fallback)
   {
@@ -438,16 +445,16 @@ void ServoRuntime::find_fallback(Cause cause) noexcept
     case Fallback::kError:
       break;
   }
-  if (!has_output(inverse_dynamics_.find_at_rest(time_, q_, workspace_.dynamics(), fallback_)))
+  const Status status =
+    inverse_dynamics_.find_at_rest(time_, known_q_, workspace_.dynamics(), fallback_);
+  if (!has_output(status))
   {
     fallback_ = command_;
-    return;
   }
-  const bool knows_speeds = cause == Cause::kLaw || cause == Cause::kReference;
-  if (options_.fallback == Fallback::kDamp && knows_speeds)
+  else if (options_.fallback == Fallback::kDamp)
   {
-    fallback_.noalias() -=
-      options_.fallback_damping * (workspace_.dynamics().terms().input_matrix.transpose() * u_);
+    fallback_.noalias() -= options_.fallback_damping *
+                           (workspace_.dynamics().terms().input_matrix.transpose() * known_u_);
   }
 }
 

@@ -373,6 +373,9 @@ TEST(ServoConstraintController, when_a_passive_joint_is_not_determined_expect_ac
       {"scenario", data_file("arm_on_wall.yaml")},
       {"joints", std::vector<std::string>{"joint_1", "joint_2"}}});
     ASSERT_TRUE(harness.configure());
+    const Scenario scenario = Scenario::load(data_file("arm_on_wall.yaml"));
+    harness.assign();
+    harness.measure(scenario.system(), scenario.initial());
     EXPECT_FALSE(harness.activate());
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("joint_4"));
@@ -394,7 +397,7 @@ TEST(ServoConstraintController, when_an_interface_is_nan_at_activation_expect_re
 TEST(ServoConstraintController, when_any_state_is_not_finite_expect_finite_commands_and_recovery)
 {
   // Every interface, 1, 5 and 1000 cycles; the loop checks limits of effort and rate in each cycle.
-  ArmLoop loop;
+  ArmLoop loop(Parameters{{"fallback", "damp"}, {"fallback_damping", 10.0}});
   loop.run(100);
   int count = 0;
   for (const auto & [name, interface] : loop.harness.states)

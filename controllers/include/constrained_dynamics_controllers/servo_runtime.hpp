@@ -26,8 +26,7 @@ namespace constrained_dynamics_controllers
 enum class Fallback
 {
   kHold,     ///< the last command
-  kGravity,  ///< what keeps the last known position at rest
-             ///< (constrained_dynamics_ros::InverseDynamics)
+  kGravity,  ///< what keeps the position, as far as known, at rest (InverseDynamics::find_at_rest)
   kDamp,     ///< the same, minus damping of the joints whose speeds are known
   kZero,     ///< nothing
   kError,    ///< as kGravity, and the cycle is reported as failed
@@ -177,7 +176,7 @@ private:
     const constrained_dynamics::ConstVectorRef & u) noexcept;
   constrained_dynamics::Status join(double time) noexcept;
   CycleReport miss(Cause cause, constrained_dynamics::Status status) noexcept;
-  void find_fallback(Cause cause) noexcept;
+  void find_fallback() noexcept;
   /// What the commands are made of.
   enum class Target
   {
@@ -204,9 +203,10 @@ private:
   bool null_space_expires_ = false;
 
   double time_ = 0.0;
-  Eigen::VectorXd q_, u_;            // last complete state
-  Eigen::VectorXd next_q_, next_u_;  // of this cycle
-  Eigen::VectorXd seen_q_, seen_u_;  // as measured in the cycle before
+  Eigen::VectorXd q_, u_;              // last complete state
+  Eigen::VectorXd next_q_, next_u_;    // of this cycle
+  Eigen::VectorXd known_q_, known_u_;  // of it, as far as known: else the last, and 0
+  Eigen::VectorXd seen_q_, seen_u_;    // as measured in the cycle before
   bool has_seen_ = false;
   int unchanged_ = 0;
 
