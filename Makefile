@@ -92,7 +92,7 @@ bench: ## the library and its peers on the same systems: out/bench/bench.json an
 	@echo "== written: out/bench/bench.json out/bench/table.md out/bench/servo.json"
 
 gallery: ## a site of all scenarios and of the figures of the source documents: out/gallery
-	@setup/setup.sh --gallery $(PINOCCHIO)
+	@CD_SKIP_ROS=1 setup/setup.sh --gallery $(PINOCCHIO)
 	$(call configure,$(preset))
 	@echo "== build: the Python package ($(JOBS) at a time)"
 	@cmake --build $(build) --parallel $(JOBS) --target constrained_dynamics_python
@@ -102,7 +102,7 @@ gallery: ## a site of all scenarios and of the figures of the source documents: 
 	@echo "== open in a browser: out/gallery/index.html"
 
 docs: ## guides, equations and API pages in one site: out/docs
-	@setup/setup.sh --docs $(PINOCCHIO)
+	@CD_SKIP_ROS=1 setup/setup.sh --docs $(PINOCCHIO)
 	$(call configure,$(preset))
 	@echo "== build: the Python package ($(JOBS) at a time)"
 	@cmake --build $(build) --parallel $(JOBS) --target constrained_dynamics_python

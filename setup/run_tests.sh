@@ -36,5 +36,7 @@ if [ -n "$total" ]; then
   [ "$skipped" -eq 0 ] || echo "skipped: $skipped tests (ctest lists them above)"
   [ "$disabled" -eq 0 ] || echo "skipped: $disabled tests that are disabled"
 fi
+[ -f .venv-ros/set-up-complete ] ||
+  echo "skipped: scenario_host through DDS and checks of ROS files (no .venv-ros; setup/setup.sh says why)"
 grep -sE '^(ran|skipped|failed): ' "$ros_log"
 exit "$result"

@@ -21,7 +21,7 @@ export PATH=$ros/bin:$PATH
 export PYTHONNOUSERSITE=1 PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH=$build/python:$top/constrained_dynamics_ros
 for folder in "$messages"/lib/python3*/site-packages; do PYTHONPATH=$PYTHONPATH:$folder; done
-for folder in "$top"/.venv/lib/python3*/site-packages/cmeel.prefix/share/example-robot-data/robots; do
+for folder in "$top"/.venv*/lib/python3*/site-packages/cmeel.prefix/share/example-robot-data/robots; do
   [ ! -d "$folder" ] || export EXAMPLE_ROBOT_DATA=${EXAMPLE_ROBOT_DATA:-$folder}
 done
 exec "$@"

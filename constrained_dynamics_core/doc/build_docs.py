@@ -18,9 +18,9 @@ import markdown2
 
 HERE = Path(__file__).resolve().parent
 CORE = HERE.parent
-GUIDES = {
-    "equations": "The equations, numbered", "scenario": "Scenario files and the command cdyn",
-    "python": "The Python package", "performance": "Performance"}
+# In this order where they are there; each is named by its file, its title is its first heading.
+PATHS = [HERE / "equations.md", HERE / "scenario.md", HERE / "python.md", CORE.parent / "constrained_dynamics_ros" / "doc" / "ros.md",
+         HERE / "performance.md"]
 STYLE = """
 body { margin: 0 auto; max-width: 1000px; padding: 0 1.2rem 4rem; font: 16px/1.55 system-ui, sans-serif; color: #1f2933; }
 nav { padding: 0.8rem 0; font-size: 0.92rem; border-bottom: 1px solid #d5dbe1; } nav a { margin-right: 1.1rem; }
@@ -33,6 +33,17 @@ td, th { border: 1px solid #e4e7eb; padding: 3px 8px; text-align: left; vertical
 NUMBER = re.compile(r"\((E\d+)('?)\)")
 # Text between tags; what is inside of a link is left alone.
 PIECES = re.compile(r"(<a\b.*?</a>|<script\b.*?</script>|<style\b.*?</style>|<[^>]*>)", re.S)
+
+
+def title_of(path):
+    """The first heading of a guide, without the marks of code."""
+    heading = path.read_text(encoding="utf-8").lstrip().partition("\n")[0]
+    if not heading.startswith("# "):
+        raise RuntimeError("%s does not begin with a heading" % path)
+    return heading[2:].replace("`", "").strip()
+
+
+GUIDES = {path.stem: path for path in PATHS if path.is_file()}
 
 
 def say(number, total, what):
@@ -66,7 +77,7 @@ def mark_equations(text):
 
 def page(title, body, gallery):
     links = ["<a href='index.html'>Documentation</a>"]
-    links += ["<a href='%s.html'>%s</a>" % (name, html.escape(text.partition(",")[0])) for name, text in GUIDES.items()]
+    links += ["<a href='%s.html'>%s</a>" % (name, name.capitalize()) for name in GUIDES]
     links += ["<a href='cpp/annotated.html'>C++ API</a>", "<a href='python/index.html'>Python API</a>"]
     if gallery:
         links.append("<a href='%s'>Gallery</a>" % gallery)
@@ -79,23 +90,25 @@ def page(title, body, gallery):
 def render(path):
     text = path.read_text(encoding="utf-8")
     body = str(markdown2.markdown(text, extras=["tables", "fenced-code-blocks", "header-ids", "cuddled-lists", "code-friendly"]))
-    return re.sub(r'href="(%s)\.md' % "|".join(GUIDES), r'href="\1.html', body)
+    # Guides refer to each other by their files.
+    return re.sub(r'href="(?:[^":]*/)?(%s)\.md' % "|".join(GUIDES), r'href="\1.html', body)
 
 
 def write_guides(out, gallery):
     """The guides as pages; returns the equations that have an anchor."""
-    pages = {name: render(HERE / (name + ".md")) for name in GUIDES}
+    pages = {name: render(path) for name, path in GUIDES.items()}
     pages["equations"], known = mark_equations(pages["equations"])
     for name, body in pages.items():
         body = link_numbers(body, "" if name == "equations" else "equations.html", known)
-        (out / (name + ".html")).write_text(page(GUIDES[name], body, gallery), encoding="utf-8")
-    for picture in HERE.glob("*.png"):
-        shutil.copyfile(picture, out / picture.name)
+        (out / (name + ".html")).write_text(page(title_of(GUIDES[name]), body, gallery), encoding="utf-8")
+    for path in GUIDES.values():
+        for picture in path.parent.glob("*.png"):
+            shutil.copyfile(picture, out / picture.name)
     return known
 
 
 def write_index(out, known, gallery):
-    items = ["<li><a href='%s.html'>%s</a></li>" % (name, html.escape(text)) for name, text in GUIDES.items()]
+    items = ["<li><a href='%s.html'>%s</a></li>" % (name, html.escape(title_of(path))) for name, path in GUIDES.items()]
     items += ["<li><a href='cpp/annotated.html'>C++ API</a>: classes and functions of the headers</li>",
               "<li><a href='python/index.html'>Python API</a></li>"]
     if gallery:

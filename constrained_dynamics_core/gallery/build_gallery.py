@@ -31,6 +31,7 @@ from sketch import Sketch
 
 HERE = Path(__file__).resolve().parent
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+MOST_BROWSER_SECONDS = 300
 # A scene without what surrounds it.
 BARE = (
     "<style>header, footer, #plots, #legend, #hint { display: none !important } "
@@ -116,8 +117,9 @@ class Gallery:
     def _scene_view(self, name):
         """The scene in a frame; made once and kept with its picture."""
         settings = self.runs.settings(name)
-        sources = [Path(scene_page.__file__).with_name(file).read_text(encoding="utf-8")
-                   for file in ("page.py", "page.html", "page.js", "page.css", "drawing.py", "shapes.py")]
+        folder = Path(scene_page.__file__).parent
+        sources = [file.read_text(encoding="utf-8") for pattern in ("page.*", "scene.*", "drawing.py", "shapes.py", "rotations.py")
+                   for file in sorted(folder.glob(pattern))]
         text = Path(cd.example(name)).read_text(encoding="utf-8")
         kept = self.store / ("%s-%s.html" % (name, key(settings, text, sources)))
         if not kept.is_file():
@@ -140,11 +142,15 @@ class Gallery:
                 old.unlink()
             bare = self.out / "scenes" / (name + "_bare.html")
             bare.write_text(kept.read_text(encoding="utf-8").replace("</head>", BARE + "</head>", 1), encoding="utf-8")
-            subprocess.run(
-                [self.browser, "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-                 "--hide-scrollbars", "--window-size=640,480", "--virtual-time-budget=2500",
-                 "--screenshot=%s" % picture.resolve(), "%s#t=%g" % (bare.resolve().as_uri(), time)],
-                check=True, capture_output=True, timeout=900)
+            try:
+                subprocess.run(
+                    [self.browser, "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+                     "--hide-scrollbars", "--window-size=640,480", "--virtual-time-budget=2500",
+                     "--screenshot=%s" % picture.resolve(), "%s#t=%g" % (bare.resolve().as_uri(), time)],
+                    check=True, capture_output=True, timeout=MOST_BROWSER_SECONDS)
+            except subprocess.SubprocessError as error:
+                # The page is whole without its thumbnail.
+                print("no picture of the scene of %s: %s" % (name, error), file=sys.stderr)
             bare.unlink()
         if picture.is_file():
             shutil.copyfile(picture, target)

@@ -67,6 +67,7 @@ def _constraint_lines(items, parameters, coordinates, servo):
             sign = "<mi>ψ</mi>" if item.get("level") == "velocity" else "<mi>φ</mi>"
             one_sided = item.get("unilateral")
             kind = "position, one-sided" if one_sided else item.get("level", "position")
+            kind += ", dry friction" if "friction" in item else ""
             # φ ≤ 0 is admissible unless the file says the other side.
             relation = "=" if not one_sided else "≥" if one_sided.get("side") == "above" else "≤"
             for label, row in _named_rows(item["rows"]):

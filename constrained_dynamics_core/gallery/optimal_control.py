@@ -9,7 +9,6 @@ import time as clock
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.optimize import minimize
 import yaml
 
 import claims
@@ -21,6 +20,8 @@ SPAN, INTERVALS, STEPS = 1.0, 12, 5  # [s], torques held constant over an interv
 LEAST_PUSH = 5.0  # [N]
 START, END = {"height": 0.0, "pitch": 0.0}, {"height": 0.6, "pitch": 0.0}
 SCALE = 20.0  # of torques [N m]
+# Bounds of the search; none of them is reached by the solution.
+MOST_TORQUE, MOST_TURN, MOST_SPEED = 100.0, 0.7, 8.0  # [N m], [rad] from the first guess, [rad/s]
 MOST_ITERATIONS = 150
 
 
@@ -220,14 +221,26 @@ class Shooting:
         interval = min(i, INTERVALS - 1)
         rows[:, 3 * interval:3 * interval + 3] += SCALE * by_own[:, 6:]
 
+    def bounds(self, start):
+        """Lowest and highest values of the search."""
+        middle, width = np.zeros(self.count), np.full(self.count, MOST_TORQUE / SCALE)
+        for i in range(1, INTERVALS + 1):
+            columns = self._state_columns(i)
+            middle[columns] = np.concatenate([start[columns][:3], np.zeros(3)])
+            width[columns] = np.repeat([MOST_TURN, MOST_SPEED], 3)
+        return middle - width, middle + width
+
     def solve(self, start, with_derivatives):
         """SLSQP; without derivatives it takes differences itself. Returns its result and the seconds."""
+        from scipy.optimize import minimize
+
         constraints = [{"type": "eq", "fun": self.conditions}, {"type": "ineq", "fun": self.spare_push}]
         if with_derivatives:
             constraints[0]["jac"], constraints[1]["jac"] = self.conditions_jacobian, self.spare_push_jacobian
         begin = clock.process_time()
         result = minimize(
             self.cost, start, jac=self.cost_gradient, constraints=constraints, method="SLSQP",
+            bounds=list(zip(*self.bounds(start))),
             options={"maxiter": MOST_ITERATIONS, "ftol": 1e-7})
         return result, clock.process_time() - begin
 
@@ -300,12 +313,13 @@ def solve_both():
     return start, answers
 
 
-def findings_of(answers):
+def findings_of(start, answers):
     (shooting, result, _), (_, without, _) = answers
     x = result.x
     states, pushes = shooting.parts(x)[1], shooting.motion(x)[1]
     wall = max(abs(shooting.arm.tip(s[:3])[0][0] - shooting.arm.parameters["wall_x"]) for s in states)
     fine = Shooting(shooting.arm, 4 * STEPS).motion(x)[0]
+    low, high = shooting.bounds(start)
     return [
         claims.judge("derivatives by (E17) against central differences, relative", derivative_error(shooting, x), {"below": 1e-6}),
         claims.judge("gaps between intervals, and end missed by", float(np.abs(shooting.conditions(x)).max()), {"below": 1e-6}),
@@ -313,13 +327,14 @@ def findings_of(answers):
         claims.judge("tip off the wall, which the optimisation is not told of [m]", wall, {"below": 1e-5}),
         claims.judge("ends of the intervals with a quarter of the step, deviation", float(np.abs(fine - states[1:]).max()), {"below": 1e-4}),
         claims.judge("cost without derivatives by cost with them", without.fun / result.fun, {"is": 1.0, "within": 1e-3}),
+        claims.judge("distance from the bounds of the search", float(np.min([x - low, high - x])), {"above": 1e-3}),
         claims.judge("SLSQP reports success (0)", float(result.status), {"is": 0.0, "within": 0.0})]
 
 
 def write_page(out):
     """The page; returns findings and the card of the index."""
     start, answers = solve_both()
-    findings = findings_of(answers)
+    findings = findings_of(start, answers)
     (shooting, result, seconds), (other, without, seconds_without) = answers
     _draw(shooting, result.x, start, out)
     rows = "".join(

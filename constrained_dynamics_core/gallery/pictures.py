@@ -117,9 +117,9 @@ def acceleration_parts(entry, runs, sketches):
         _arrow(axis, (0, 0), point, UP, ":")
     for point in others_blue:
         _arrow(axis, (0, 0), point, SIDE, ":")
-    _arrow(axis, (0, 0), (0, up), UP, label=r"$\mathcal{A}_1^+V_1$", offset=(5, 0))
-    _arrow(axis, (0, 0), (side, 0), SIDE, label=r"$\mathcal{A}_2^+\mathcal{A}_2V_2$", offset=(-20, 6))
-    _arrow(axis, (0, 0), a.constrained, TOTAL, label=r"$\dot w$", offset=(6, -2))
+    _arrow(axis, (0, 0), (0, up), UP, label=r"$\mathcal{A}_1^+V_1$", offset=(-44, 0))
+    _arrow(axis, (0, 0), (side, 0), SIDE, label=r"$\mathcal{A}_2^+\mathcal{A}_2V_2$", offset=(-10, -18))
+    _arrow(axis, (0, 0), a.constrained, TOTAL, label=r"$\dot w$", offset=(-16, 8))
     axis.plot([0, side, side], [up, up, 0], color="grey", lw=0.7, ls="--")
     return plot, [
         claims.judge("the upward part is A₁⁺ V₁", up, {"is": a.level, "within": 1e-9 * a.size}),
@@ -137,8 +137,8 @@ def acceleration_deviation(entry, runs, sketches):
     _arrow(axis, a.constrained, corner, SIDE, label=r"$\mathcal{A}_2^+\mathcal{A}_2\delta V_2$", offset=(-20, -14))
     _arrow(axis, corner, end, UP, label=r"$\mathcal{A}_1^+\delta V_1$", offset=(5, 0))
     _arrow(axis, a.constrained, end, ALLOWED, label=r"$\Delta\dot w$", offset=(-24, 4))
-    _arrow(axis, (0, 0), a.constrained, TOTAL, label=r"$\dot w$", offset=(6, -2))
-    _arrow(axis, (0, 0), end, SIDE, ":", label=r"$\dot w + \Delta\dot w$", offset=(-70, 4))
+    _arrow(axis, (0, 0), a.constrained, TOTAL, label=r"$\dot w$", offset=(-16, 8))
+    _arrow(axis, (0, 0), end, SIDE, ":", label=r"$\dot w + \Delta\dot w$", offset=(10, -8))
     return plot, [claims.judge("both parts are at right angles", float(np.dot(corner - a.constrained, end - corner)),
                                {"is": 0.0, "within": 1e-9 * a.size ** 2})]
 
@@ -150,8 +150,8 @@ def acceleration_unconstrained(entry, runs, sketches):
     for point in others:
         _arrow(axis, (0, 0), point, ALLOWED, ":")
         _arrow(axis, point, a.unconstrained, UP, ":")
-    _arrow(axis, (0, 0), a.constrained, TOTAL, label=r"$\dot w$", offset=(6, 4))
-    _arrow(axis, (0, 0), a.unconstrained, SIDE, label=r"$\dot w_h$", offset=(-18, 4))
+    _arrow(axis, (0, 0), a.constrained, TOTAL, label=r"$\dot w$", offset=(-16, 8))
+    _arrow(axis, (0, 0), a.unconstrained, SIDE, label=r"$\dot w_h$", offset=(9, -8))
     _arrow(axis, a.constrained, a.unconstrained, UP, label=r"$\Delta\dot w$", offset=(5, 0))
     gap = np.linalg.norm(a.unconstrained - a.constrained)
     shortest = min(np.linalg.norm(a.unconstrained - point) for point in others)

@@ -1,7 +1,9 @@
 """Runs of scenarios, each made once and kept on disk, and quantities of them by formulas."""
+import functools
 import hashlib
 import json
 from pathlib import Path
+import re
 import time as clock
 
 import numpy as np
@@ -84,6 +86,19 @@ class Run:
         with np.load(path) as stored:
             return cls(scenario, {name: stored[name] for name in ARRAYS}, json.loads(str(stored["facts"])))
 
+    def lasting_rows(self):
+        """Indices of the rows that hold all the time: not those of contacts and friction."""
+        patterns = []
+        for item in self.data.get("constraints", []):
+            one_sided = item.get("unilateral") or {}
+            if one_sided or "friction" in item or item["type"] == "contact":
+                friction = one_sided.get("friction")
+                names = [item["name"], friction.get("rows") if isinstance(friction, dict) else None]
+                # Names of repeated items contain formulas.
+                patterns += [re.sub(r"\\\$\\\{.*?\\\}", ".*", re.escape(name)) for name in names if name]
+        comes_and_goes = lambda row: any(re.fullmatch(pattern + "/.*", row) for pattern in patterns)
+        return [k for k, row in enumerate(self.rows) if not comes_and_goes(row)]
+
     def _look_up(self, name):
         if name in self._names:
             return self._names[name]
@@ -118,11 +133,14 @@ def _index(names, name, what):
     return list(names).index(name)
 
 
+@functools.lru_cache(maxsize=None)
+def _library():
+    return hashlib.sha256(Path(cd._core.__file__).read_bytes()).hexdigest()
+
+
 def key(*parts):
-    """A name for what was made from these parts by this build of the library."""
-    library = Path(cd._core.__file__).stat()
-    text = json.dumps([library.st_size, library.st_mtime_ns, *parts], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+    """A name for what was made from these parts by this library."""
+    return hashlib.sha256(json.dumps([_library(), *parts], sort_keys=True).encode()).hexdigest()[:24]
 
 
 class Runs:

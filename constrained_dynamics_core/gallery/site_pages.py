@@ -87,7 +87,7 @@ def write_plots(run, folder, name):
 
     def violation(axis):
         for values, label in ((run.arrays["position"], "|φ|"), (run.arrays["velocity"], "|φ̇|, |ψ|")):
-            axis.semilogy(time, np.maximum(np.abs(values[::step]).max(axis=1), FLOOR), lw=0.8, label=label)
+            axis.semilogy(time, np.maximum(np.abs(values[::step][:, lasting]).max(axis=1), FLOOR), lw=0.8, label=label)
 
     def energy(axis):
         kinetic, potential = run.arrays["kinetic_energy"], run.arrays["potential_energy"]
@@ -95,11 +95,12 @@ def write_plots(run, folder, name):
         axis.plot(time, (potential - potential[0])[::step], label="potential, change", color=COLOURS[2])
         axis.plot(time, run.value("change(energy)")[::step], label="total, change", color=COLOURS[1])
 
+    lasting = run.lasting_rows()
     count = len(_force_lines(run))
     if count:
         title = "Forces and inputs" + (" (%d largest of %d)" % (MOST_LINES, count) if count > MOST_LINES else "")
         files.append((name + "_forces.png", title, forces))
-    if run.rows:
+    if lasting:
         files.append((name + "_violation.png", "Largest violation of the constraints", violation))
     files.append((name + "_energy.png", "Energy [J]", energy))
     for file, title, draw in files:

@@ -585,7 +585,12 @@ double Dynamics::residual(
     const int constraint = constraint_of_row_[static_cast<std::size_t>(row)];
     if (workspace.is_active(constraint) && in_subset(row, subset))
     {
-      largest = std::max(largest, std::abs(workspace.row_scale_(row) * values(row)));
+      const double size = std::abs(workspace.row_scale_(row) * values(row));
+      if (!std::isfinite(size))
+      {
+        return std::numeric_limits<double>::infinity();  // which a comparison would pass over
+      }
+      largest = std::max(largest, size);
     }
   }
   return largest;

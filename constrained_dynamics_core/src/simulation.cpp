@@ -277,8 +277,31 @@ Status Simulation::settle(double time, VectorRef x) noexcept CD_NONBLOCKING
   {
     return Status::kOk;
   }
-  const Status position =
-    meet_rows([&]() noexcept { return dynamics_->project_position(time, q, workspace_); });
+  // Of contacts that cannot all be met the surplus ones open.
+  const auto open_surplus = [&]() noexcept
+  {
+    ContactEvent event;
+    const int opened = dynamics_->update_rows(time, q, u, workspace_) == Status::kOk
+                         ? contacts_->open_surplus(workspace_)
+                         : -1;
+    if (opened < 0)
+    {
+      return false;
+    }
+    event.time = time;
+    event.kind = ContactEventKind::kRelease;
+    event.constraint =
+      contacts_->contacts().contacts()[static_cast<std::size_t>(opened)].constraint;
+    record(event);
+    return true;
+  };
+  const auto project = [&]() noexcept { return dynamics_->project_position(time, q, workspace_); };
+  Status position = project();
+  while (position == Status::kNotConverged && contacts_->has_rows() && open_surplus())
+  {
+    position = project();
+  }
+  position = position == Status::kNotConverged ? meet_rows(project) : position;
   if (!has_output(position))
   {
     return position;

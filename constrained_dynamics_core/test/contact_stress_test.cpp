@@ -1,5 +1,6 @@
 // Boxes thrown on the ground, with all their corners: whatever happens, runs end, energy does not
 // rise, nothing is inside, and what rests is carried. Runs that events hardly let advance say so.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 
 #include "constrained_dynamics/scenario.hpp"
@@ -168,9 +170,10 @@ TEST(ThrownBoxes, when_corners_strike_in_turn_expect_rest_and_no_gain_of_energy)
 }
 
 /// Runs to 4 s and expects rest on a face, the centre that high.
-std::unique_ptr<Simulation> come_to_rest(const Throw & thrown, double height)
+std::unique_ptr<Simulation> come_to_rest(
+  const Throw & thrown, double height, const std::string & integrator = "dopri5")
 {
-  const Scenario scenario = Scenario::from_text(box(thrown, "dopri5"));
+  const Scenario scenario = Scenario::from_text(box(thrown, integrator));
   std::unique_ptr<Simulation> simulation = scenario.make_simulation();
   const RunResult result = simulation->run(4.0, 1.0, [](const Simulation &) { return true; });
   EXPECT_TRUE(result.completed) << to_string(result.status) << " at " << result.time << " s";
@@ -224,6 +227,102 @@ TEST(ThrownBoxes, when_slip_below_the_tolerance_is_left_expect_rest)
   come_to_rest(thrown, 0.1);
 }
 
+TEST(ThrownBoxes, when_steps_see_rocking_corners_late_expect_rest)
+{
+  // They rock on their smallest face: corners that fall on below the ground until a step sees them
+  // would bring as much energy along as the impacts take.
+  Throw thrown;
+  thrown.friction = 0.836555265132866;
+  thrown.restitution = 0.06007364259377806;
+  thrown.turn << -0.570806989101212, -0.11951970881450416, 0.7675693045456482, 0.2659544756483994;
+  thrown.speeds << 0.6179826270406577, 0.20851365447312653, -0.49743498620080295,
+    0.13499254940074423, 0.723428585773845, 2.3812720671306664;
+  come_to_rest(thrown, 0.3, "rk4");
+  thrown.friction = 0.3610596290863665;
+  thrown.restitution = 0.22075927592064792;
+  thrown.turn << 0.2773293386013547, 0.531267036590487, 0.1046778342475341, -0.793653781444115;
+  thrown.speeds << 0.1652480550100257, 0.007341684847301577, -0.7650953824787872,
+    -0.3112002395502067, -0.7513458628743308, -2.595226528674279;
+  come_to_rest(thrown, 0.3, "rk4");
+  thrown.friction = 0.9553042567031387;
+  thrown.restitution = 0.4812111830667949;
+  thrown.turn << -0.12309845009947981, -0.3508522724624553, 0.7618738904205239, -0.5303749895937142;
+  thrown.speeds << -0.9062803336127807, 0.841631391445004, -0.219999153378595, -2.5402772431962086,
+    2.219579463313248, 2.052817284651085;
+  come_to_rest(thrown, 0.3, "rk4");
+}
+
+/// A point that falls 1 m on the ground, in steps of 1 ms: seen up to 4 mm below it.
+std::unique_ptr<Simulation> drop(const Scenario & scenario, double until)
+{
+  std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+  const RunResult result = simulation->run(until, 0.1, [](const Simulation &) { return true; });
+  EXPECT_TRUE(result.completed);
+  EXPECT_EQ(simulation->evaluate(), Status::kOk);
+  return simulation;
+}
+
+TEST(DroppedPoint, when_steps_see_it_late_expect_the_moment_and_the_speed_of_touch)
+{
+  const std::string text = R"(
+system: {coordinates: [y], kinetic: dy^2/2, potential: 9.81*y}
+constraints:
+  - {name: floor, type: formula, level: position, rows: [y],
+     unilateral: {side: above, restitution: 1}}
+initial: {q: {y: 1}}
+run: {integrator: rk4, step: 0.001}
+)";
+  const Scenario bouncing = Scenario::from_text(text);
+  const std::unique_ptr<Simulation> ball = drop(bouncing, 20.0);
+  // Free flight is exact in rk4, and so is the way back to the ground.
+  const double fall = std::sqrt(2.0 / 9.81);
+  int bounces = 0;
+  for (const ContactEvent & event : ball->events())
+  {
+    if (event.kind == ContactEventKind::kImpact)
+    {
+      EXPECT_NEAR(event.time, (2 * bounces + 1) * fall, 1e-10);
+      EXPECT_NEAR(event.speed_before, -9.81 * fall, 1e-10);
+      ++bounces;
+    }
+  }
+  EXPECT_GE(bounces, 20);
+  EXPECT_NEAR(ball->kinetic_energy() + ball->potential_energy(), 9.81, 1e-9);
+
+  const Scenario plastic =
+    Scenario::from_text(text, {"constraints.floor.unilateral.restitution=0"});
+  const std::unique_ptr<Simulation> lump = drop(plastic, 1.0);
+  ASSERT_FALSE(lump->events().empty());
+  EXPECT_EQ(lump->events()[0].kind, ContactEventKind::kImpact);
+  EXPECT_NEAR(lump->events()[0].speed_before, -std::sqrt(2.0 * 9.81), 1e-12);
+  EXPECT_EQ(lump->state().q(0), 0.0);
+}
+
+/// Whether a foot of the wheel slides so that a normal force does not push it away from the ground,
+/// A_n Q⁻¹ (A_n − μ s A_t)ᵀ ≤ 0: Painlevé's case. With an inertia of next to nothing that is
+/// sin²α ≤ μ sin α cos α, α the angle of the leg, so every other leg below atan μ.
+bool is_paradox(const Scenario & scenario, const Simulation & simulation)
+{
+  const ConstraintSet & set = scenario.dynamics()->constraints();
+  const Rows & rows = simulation.workspace().rows();
+  const Eigen::LLT<Eigen::MatrixXd> mass(simulation.workspace().terms().mass_matrix);
+  for (const DryFriction & friction : scenario.contacts()->frictions())
+  {
+    const Contact & contact =
+      scenario.contacts()->contacts()[static_cast<std::size_t>(friction.contact)];
+    const int slip = set.row_offset(friction.constraint);
+    const Eigen::VectorXd normal = rows.jacobian.row(set.row_offset(contact.constraint));
+    const Eigen::VectorXd along = rows.jacobian.row(slip);
+    const double sign = rows.velocity(slip) < 0.0 ? -1.0 : 1.0;
+    const double response = normal.dot(mass.solve(normal - friction.kinetic * sign * along));
+    if (simulation.workspace().is_active(contact.constraint) && response <= 0.0)
+    {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Impulses that turn a wheel of next to no inertia by radians in a step: feet are seen centimetres
 /// too late, and have to be brought back to the ground all the same.
 TEST(RimlessWheel, when_struck_hard_in_fixed_steps_expect_every_step_made_and_feet_on_the_ground)
@@ -248,13 +347,12 @@ TEST(RimlessWheel, when_struck_hard_in_fixed_steps_expect_every_step_made_and_fe
         impulse(k) = 1e-2 * normal(random);
       }
       status = simulation->step();
-      const Status projected = status;
       status = i % 100 == 99 ? worse(status, simulation->apply_impulse(impulse)) : status;
       ASSERT_TRUE(has_output(status) || status == Status::kNoUniqueSolution)
         << "seed " << seed << ", cycle " << i << ": " << to_string(status);
       for (const Contact & contact : scenario.contacts()->contacts())
       {
-        if (projected == Status::kOk && simulation->workspace().is_active(contact.constraint))
+        if (status == Status::kOk && simulation->workspace().is_active(contact.constraint))
         {
           ASSERT_EQ(simulation->evaluate(), status) << "seed " << seed << ", cycle " << i;
           ASSERT_LE(
@@ -264,13 +362,18 @@ TEST(RimlessWheel, when_struck_hard_in_fixed_steps_expect_every_step_made_and_fe
         }
       }
     }
-    paradoxes += status == Status::kNoUniqueSolution ? 1 : 0;  // feet slide with a friction of 5
+    if (status == Status::kNoUniqueSolution)
+    {
+      ++paradoxes;
+      EXPECT_EQ(simulation->evaluate(), status);
+      EXPECT_TRUE(is_paradox(scenario, *simulation)) << "seed " << seed;
+    }
   }
   std::printf("%d without a unique motion\n", paradoxes);
-  EXPECT_LE(paradoxes, seeds / 10);
+  EXPECT_LE(paradoxes, std::max(1, seeds / 10));  // each of them a real one
 }
 
-TEST(UnevenTable, when_three_feet_land_in_one_step_expect_steps_that_say_so_and_feet_close_by)
+TEST(UnevenTable, when_three_feet_land_in_one_step_expect_it_to_stand_on_those_that_can)
 {
   // The foot in the middle is longer by 0.1 mm: two can stand, three cannot, and a step of 1 ms at
   // 0.44 m/s puts all three below the ground.
@@ -283,18 +386,25 @@ constraints:
 initial: {q: {y: 0.0101}}
 run: {integrator: rk4, step: 0.001}
 )");
-  const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
-  bool contradicts = false;
-  for (int i = 1; i <= 500; ++i)
+  for (const double tilt : {0.0, 2e-4, -1e-3})
   {
-    const Status status = simulation->step();
-    ASSERT_TRUE(has_output(status)) << "step " << i << ": " << to_string(status);
-    contradicts = contradicts || status == Status::kInconsistent;
+    const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+    State state = simulation->state();
+    state.q(1) = tilt;
+    static_cast<void>(simulation->start(state));
+    for (int i = 1; i <= 500; ++i)
+    {
+      ASSERT_EQ(simulation->step(), Status::kOk) << "tilt " << tilt << ", step " << i;
+    }
+    EXPECT_NEAR(simulation->state().time, 0.5, 1e-12);
+    EXPECT_NEAR(simulation->state().q(0), 1e-4, 1e-12) << tilt;
+    EXPECT_LE(std::abs(simulation->state().q(1)), 1e-4 + 1e-12) << tilt;
+    EXPECT_LE(simulation->state().u.norm(), 1e-12) << tilt;
+    // Forces on its feet are its weight, with the foot in the middle on the ground.
+    ASSERT_EQ(simulation->evaluate(), Status::kOk);
+    EXPECT_NEAR(simulation->workspace().solution().multipliers.sum(), 9.81, 1e-9) << tilt;
+    EXPECT_TRUE(simulation->workspace().is_active(1)) << tilt;
   }
-  EXPECT_TRUE(contradicts);
-  EXPECT_NEAR(simulation->state().time, 0.5, 1e-12);
-  EXPECT_LE(std::abs(simulation->state().q(0)), 6e-4);
-  EXPECT_LE(simulation->state().u.norm(), 1e-12);
 }
 
 TEST(Jaws, when_they_close_to_less_than_nothing_expect_steps_that_say_so_and_the_other_row_met)

@@ -717,7 +717,7 @@ struct SeparableImpact
   Eigen::MatrixXd contact_rows(
     const Gaussian & gaussian, const Eigen::MatrixXd & span, const Eigen::VectorXd & away) const
   {
-    while (true)
+    for (int attempt = 0;; ++attempt)
     {
       Eigen::MatrixXd rows = gaussian(1 + tangents, static_cast<int>(span.rows())) * span;
       rows.row(0) *= rows.row(0).dot(away) < 0.0 ? -1.0 : 1.0;
@@ -731,8 +731,9 @@ struct SeparableImpact
       const Eigen::VectorXd across = W.col(0).tail(tangents);
       const Eigen::VectorXd sizes =
         Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(W_t).eigenvalues();
-      if (
-        across.dot(W_t.inverse() * across) < 0.9 * W(0, 0) && sizes(0) > 1e-2 * sizes(tangents - 1))
+      const bool is_apart =
+        across.dot(W_t.inverse() * across) < 0.9 * W(0, 0) && sizes(0) > 1e-2 * sizes(tangents - 1);
+      if (is_apart || attempt == 10000)
       {
         return rows;
       }

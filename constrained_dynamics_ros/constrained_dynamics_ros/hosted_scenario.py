@@ -80,6 +80,8 @@ class HostedScenario:
         self._finish(status)
 
     def _run(self, until):
+        if not until > self.time:
+            return  # less than rounding
         result = self.simulation.run(until, until - self.time).result
         self._finish(cd.Status.OK if result.completed else result.status)
 
@@ -148,6 +150,9 @@ class HostedScenario:
     def _speed_impulse(self, names, values):
         if len(names) != len(values):
             raise RequestError(f"there are {len(names)} names and {len(values)} values; allowed: as many")
+        if len(names) > self.system.speed_count:
+            raise RequestError(
+                f"there are {len(names)} names; allowed: up to {self.system.speed_count}, one a speed")
         impulse = np.zeros(self.system.speed_count)
         for name, value in zip(names, values):
             if not math.isfinite(value):

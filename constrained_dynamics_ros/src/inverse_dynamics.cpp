@@ -22,7 +22,6 @@ InverseDynamics::InverseDynamics(std::shared_ptr<const constrained_dynamics::Dyn
   inputs_.setZero(l);
   metric_.setIdentity(l, l);
   factor_ = Eigen::LDLT<Eigen::MatrixXd>(l);
-  factor_.compute(metric_);
 }
 
 Status InverseDynamics::find_at_rest(
@@ -60,12 +59,16 @@ Status InverseDynamics::find(
   {
     return status;
   }
+  if (inputs_.size() == 0)
+  {
+    return status;
+  }
   // min ‖u̇_0 + Y τ − u̇‖ in the norm of Q:  H τ = Yᵀ Q (u̇ − u̇_0),  H = Yᵀ Q Y  (E24)
   missing_ = acceleration - reduction_.free_acceleration();
   force_.noalias() = workspace_.terms().mass_matrix * missing_;
   inputs_.noalias() = reduction_.input_response().transpose() * force_;
   metric_ = reduction_.effort_metric();
-  const double size = metric_.size() > 0 ? metric_.diagonal().cwiseAbs().maxCoeff() : 0.0;
+  const double size = metric_.diagonal().cwiseAbs().maxCoeff();
   metric_.diagonal().array() += std::max(kRegularisation * size, 1e-300);
   factor_.compute(metric_);
   factor_.solveInPlace(inputs_);

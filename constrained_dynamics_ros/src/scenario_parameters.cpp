@@ -221,32 +221,6 @@ void merge_item(
   merge(path + "." + key, from, *item);
 }
 
-/// Moves items behind their parents where these are items of the list, too.
-void sort_by_parents(TextTree & list)
-{
-  std::vector<TextTree> pending = std::move(list.children);
-  list.children.clear();
-  const auto is_pending = [&](const TextTree * parent)
-  {
-    return parent != nullptr && std::any_of(
-                                  pending.begin(), pending.end(),
-                                  [&](const TextTree & item)
-                                  {
-                                    const TextTree * name = item.find("name");
-                                    return name != nullptr && name->text == parent->text;
-                                  });
-  };
-  while (!pending.empty())
-  {
-    auto next = std::find_if(
-      pending.begin(), pending.end(),
-      [&](const TextTree & item) { return !is_pending(item.find("parent")); });
-    next = next == pending.end() ? pending.begin() : next;  // a circle: the core says so
-    list.children.push_back(std::move(*next));
-    pending.erase(next);
-  }
-}
-
 void merge_list(const std::string & path, const TextTree & from, TextTree & to)
 {
   if (!to.is_list())
@@ -269,10 +243,6 @@ void merge_list(const std::string & path, const TextTree & from, TextTree & to)
     {
       to.children.push_back(item);
     }
-  }
-  if (path == "system.frames" || path == "system.attachments")
-  {
-    sort_by_parents(to);
   }
 }
 

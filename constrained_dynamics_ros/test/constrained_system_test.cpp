@@ -354,6 +354,14 @@ TEST(Modes, when_no_controller_commands_expect_waiting_unless_it_shall_not)
   Bench falling(robot("four_bar.urdf", tag));
   ASSERT_TRUE(falling.run(0.2));
   EXPECT_NE(falling.state("crank/position"), 0.3);
+  // Nothing is left of the effort of a controller that is gone.
+  ASSERT_TRUE(falling.claim({"crank/effort"}));
+  falling.command("crank/effort", 12.0);
+  ASSERT_TRUE(falling.run(0.01));
+  EXPECT_EQ(falling.state("crank/effort"), 12.0);
+  ASSERT_TRUE(falling.claim({}, {"crank/effort"}));
+  ASSERT_TRUE(falling.run(0.01));
+  EXPECT_EQ(falling.state("crank/effort"), 0.0);
 }
 
 // ---- the cycle ---------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ TEST(ScenarioParameters, when_all_types_are_used_expect_their_values)
   EXPECT_STREQ(scenario.dynamics()->formulation().name(), "udwadia_kalaba");
 }
 
-TEST(ScenarioParameters, when_items_are_added_expect_order_of_names_after_parents)
+TEST(ScenarioParameters, when_items_are_added_expect_order_of_names)
 {
   ScenarioSource source = four_bar_parameters();
   source.parameters["constraints.b.type"] = ParameterValue("joint_coupling");
@@ -140,7 +140,7 @@ TEST(ScenarioParameters, when_items_are_added_expect_order_of_names_after_parent
   source.parameters["constraints.a.frame_a"] = ParameterValue("a_tip");
   source.parameters["constraints.a.length"] = ParameterValue(1.0);
   source.parameters["constraints.a.active"] = ParameterValue(false);
-  // a_tip lies on z_holder: it must come after it.
+  // A frame whose parent comes after it.
   source.parameters["system.frames.a_tip.parent"] = ParameterValue("z_holder");
   source.parameters["system.frames.z_holder.parent"] = ParameterValue("crank_rod");
   source.parameters["system.frames.z_holder.pose.xyz"] =

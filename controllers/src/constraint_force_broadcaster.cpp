@@ -70,7 +70,8 @@ void ConstraintForceBroadcaster::set_up()
   scenario_->switch_constraints(*workspace_);
   completion_ = std::make_unique<constrained_dynamics::StateCompletion>(
     scenario_->dynamics(), mapping_->measured_coordinates(), mapping_->measured_speeds());
-  inverse_dynamics_ = std::make_unique<InverseDynamics>(scenario_->dynamics());
+  inverse_dynamics_ =
+    std::make_unique<constrained_dynamics_ros::InverseDynamics>(scenario_->dynamics());
   q_ = next_q_ = scenario_->initial().q;
   u_ = next_u_ = last_u_ = scenario_->initial().u;
   acceleration_.setZero(system.speed_count());

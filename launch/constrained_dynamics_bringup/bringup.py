@@ -88,6 +88,12 @@ def _description(name, plugin, scenario, controllers):
     return xacro.process_file(file, mappings=mappings).toxml()
 
 
+def _end_on_failure(event, _):
+    if event.returncode != 0:
+        return [Shutdown(reason=f'{event.process_name} failed')]
+    return []
+
+
 def controlled_robot(name, controller='servo_constraint_controller', rate=500):
     """
     Describe a robot under controller_manager with its controller, its state and RViz.
@@ -109,19 +115,20 @@ def controlled_robot(name, controller='servo_constraint_controller', rate=500):
         parameters = _file('parameters', argument('parameters'))
         cycles = {'update_rate': _whole('rate', argument('rate'))}
         # A scenario given on the command line is the controllers' as well as the hardware's.
-        given = ['--controller-ros-args', f'-p scenario:={scenario}'] if scenario else []
+        given = [f'--controller-ros-args=-p scenario:={scenario}'] if scenario else []
         return [
             Node(
                 package='robot_state_publisher',
                 executable='robot_state_publisher',
                 parameters=[{'robot_description': description}, clock],
+                # Without it there is no robot.
+                on_exit=Shutdown(reason='robot_state_publisher ended'),
             ),
             Node(
                 package='controller_manager',
                 executable='ros2_control_node',
                 parameters=[parameters, cycles, clock],
                 remappings=[('~/robot_description', '/robot_description')],
-                # Without it there is no robot.
                 on_exit=Shutdown(reason='ros2_control_node ended'),
             ),
             Node(
@@ -129,6 +136,7 @@ def controlled_robot(name, controller='servo_constraint_controller', rate=500):
                 executable='spawner',
                 arguments=[
                     'joint_state_broadcaster', *controllers, '--param-file', parameters, *given],
+                on_exit=_end_on_failure,
             ),
             _rviz(clock),
         ]
@@ -188,6 +196,9 @@ def played_scenario(system):
                     'scenario': scenario,
                     'rate': _positive('rate', argument('rate')),
                     'real_time_factor': _positive('real_time_factor', argument('real_time_factor')),
+                    'markers.force_scale': _positive('force_scale', argument('force_scale')),
+                    'markers.shaft_diameter': 0.02,
+                    'markers.legend_position': [0.0, 0.0, 0.9],
                     'loop': True,
                 }, clock],
                 on_exit=Shutdown(reason='scenario_player ended'),
@@ -202,6 +213,8 @@ def played_scenario(system):
         DeclareLaunchArgument('rate', default_value='100', description='messages a second'),
         DeclareLaunchArgument(
             'real_time_factor', default_value='1', description='simulated seconds a second'),
+        DeclareLaunchArgument(
+            'force_scale', default_value='0.03', description='length of arrows a newton [m/N]'),
         *_common_arguments('textbook.rviz'),
         OpaqueFunction(function=start),
     ])

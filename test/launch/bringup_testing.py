@@ -167,6 +167,15 @@ class BringupTest(unittest.TestCase):
         message = self.collect(JointState, '/joint_states', 0.1)[-1]
         return dict(zip(message.name, message.position))
 
+    def assert_tracks(self, seconds, bounds):
+        """Check and print the largest errors of servo-constraints over a while."""
+        states = self.collect(ServoState, f'/{SERVO}/servo_state', seconds)
+        for name, bound in bounds.items():
+            error = max(largest_error(state, name) for state in states)
+            print(f'{name}: largest error {error:.2e} (bound {bound:g}), {len(states)} messages')
+            self.assertLess(error, bound, name)
+        self.assertTrue(all(math.isfinite(x) for state in states for x in state.commanded))
+
     def assert_all_finite(self, message):
         """Check that no number of a message of forces is NaN or infinite."""
         for item in message.constraints:

@@ -8,6 +8,7 @@ from constrained_dynamics_bringup import controlled_robot, played_scenario, shar
 from constrained_dynamics_bringup.bringup import scenario_names
 from launch import LaunchContext
 from launch_ros.actions import Node
+import xacro
 import yaml
 
 ROBOTS = ('arm_on_wall', 'four_bar', 'two_arms', 'mobile_arm', 'rolling_disk')
@@ -94,7 +95,6 @@ class Files(unittest.TestCase):
     """The files that belong to a launch file fit together."""
 
     def test_descriptions_have_the_hardware_and_its_scenario(self):
-        import xacro
         for name in ROBOTS:
             with self.subTest(name):
                 file = share('config', 'robots', f'{name}.urdf.xacro')
@@ -110,8 +110,15 @@ class Files(unittest.TestCase):
                         self.assertTrue(scenario.startswith(prefix))
                         share(*scenario[len(prefix):].split('/'))
 
+    def test_names_in_descriptions_are_unique(self):
+        for name in ROBOTS:
+            robot = xml.fromstring(
+                xacro.process_file(share('config', 'robots', f'{name}.urdf.xacro')).toxml())
+            for kind in ('link', 'joint', 'material'):
+                names = [item.get('name') for item in robot.findall(kind)]
+                self.assertEqual(sorted(set(names)), sorted(names), f'{name}: {kind}')
+
     def test_joints_of_controllers_are_joints_with_interfaces(self):
-        import xacro
         for name in ROBOTS:
             robot = xml.fromstring(
                 xacro.process_file(share('config', 'robots', f'{name}.urdf.xacro')).toxml())
@@ -121,10 +128,13 @@ class Files(unittest.TestCase):
             with open(share('config', 'controllers', f'{name}.yaml'), encoding='utf-8') as file:
                 sections = yaml.safe_load(file)
             for controller, section in sections.items():
+                parameters = section['ros__parameters']
                 if controller == 'controller_manager':
                     continue
+                if controller == 'joint_state_broadcaster':
+                    self.assertEqual(set(commands), set(parameters['joints']))
+                    continue
                 with self.subTest(f'{name} {controller}'):
-                    parameters = section['ros__parameters']
                     self.assertEqual(
                         commands,
                         {**{joint: True for joint in parameters.get('joints', [])},

@@ -1,7 +1,6 @@
 """The base with an arm: the hand follows its curve and the wheels roll without slip."""
 
-from bringup_testing import BringupTest, constraint, largest_error, launched, SERVO
-from constrained_dynamics_msgs.msg import ServoState
+from bringup_testing import BringupTest, constraint, launched, SERVO
 
 
 def generate_test_description():
@@ -16,8 +15,7 @@ class MobileArm(BringupTest):
         self.wait_until_active('joint_state_broadcaster', SERVO)
         self.wait_for_mode('follow')
         before = self.joint_positions()
-        for state in self.collect(ServoState, f'/{SERVO}/servo_state', 4.0):
-            self.assertLess(largest_error(state, 'hand'), 0.01)
+        self.assert_tracks(4.0, {'hand': 0.01})
         after = self.joint_positions()
         self.assertGreater(after['base_x'] - before['base_x'], 0.05)
 

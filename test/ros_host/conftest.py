@@ -13,7 +13,7 @@ import time
 
 # Before rclpy: this machine only, and a domain that no other test run has.
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-os.environ["ROS_DOMAIN_ID"] = str(100 + os.getpid() % 100)
+os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 80)
 
 import pytest  # noqa: E402
 import rclpy  # noqa: E402
@@ -24,7 +24,7 @@ from constrained_dynamics_msgs.srv import (  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import SetBool, Trigger  # noqa: E402
 
-cd = pytest.importorskip("constrained_dynamics", reason="the Python package constrained_dynamics is missing")
+SCENARIOS = Path(__file__).resolve().parents[2] / "config" / "scenarios"
 
 PATIENCE = 30.0  # [s]; the machine may be busy
 SERVICES = {
@@ -33,13 +33,17 @@ SERVICES = {
 _names = itertools.count()
 
 
+def scenario_file(name):
+    return SCENARIOS / (name + ".yaml")
+
+
 def host_command(name, **parameters):
-    """Examples are given as files."""
+    """Scenarios of this repository are given as files."""
     command = shlex.split(
         os.environ.get("CD_HOST", sys.executable + " -m constrained_dynamics_ros.scenario_host"))
     command += ["--ros-args", "-r", "__node:=" + name, "-r", f"joint_states:={name}/joint_states"]
-    if parameters.get("scenario") in cd.examples():
-        parameters["scenario"] = str(Path(cd.example(parameters["scenario"])).resolve())
+    if "scenario" in parameters and scenario_file(parameters["scenario"]).is_file():
+        parameters["scenario"] = str(scenario_file(parameters["scenario"]))
     for key, value in parameters.items():
         command += ["-p", f"{key.replace('__', '.')}:={value}"]
     return command
@@ -182,7 +186,7 @@ def host(node):
     started = []
 
     def start(**parameters):
-        text = Path(cd.example(parameters["scenario"])).read_text()
+        text = scenario_file(parameters["scenario"]).read_text()
         if "example-robot-data" in text and "EXAMPLE_ROBOT_DATA" not in os.environ:
             pytest.skip("the package example-robot-data is missing")
         started.append(Peer(node, **parameters))

@@ -12,6 +12,7 @@ import build_gallery  # noqa: E402
 import claims  # noqa: E402
 import figures  # noqa: E402
 import formulas  # noqa: E402
+import optimal_control  # noqa: E402
 from runs import Runs  # noqa: E402
 
 SYSTEMS = ["thesis_4_1", "four_bar"]
@@ -120,3 +121,16 @@ def test_energy_by_formula_expect_that_of_the_library(name, tmp_path):
     system = run.data["system"]
     assert run.value(system["kinetic"]) == pytest.approx(run.value("kinetic_energy"), rel=1e-12)
     assert run.value(system.get("potential", "0")) == pytest.approx(run.value("potential_energy"), rel=1e-12)
+
+
+def test_optimal_control_expect_derivatives_as_differences_and_a_motion_along_the_wall():
+    arm = optimal_control.Arm()
+    shooting = optimal_control.Shooting(arm)
+    torques, states = arm.first_guess(20.0)
+    x = np.concatenate([torques.ravel() / optimal_control.SCALE, states.ravel()])
+    assert optimal_control.derivative_error(shooting, x) < 1e-7
+    # The tip starts, and is led, along the wall; torques held constant over an interval come near to it.
+    wall = arm.parameters["wall_x"]
+    assert all(abs(arm.tip(state[:3])[0][0] - wall) < 1e-12 for state in shooting.parts(x)[1])
+    assert np.abs(shooting.conditions(x)[:-4]).max() < 0.5
+    assert shooting.conditions(x)[-4:] == pytest.approx(np.zeros(4), abs=1e-6)

@@ -61,8 +61,8 @@ def main(arguments=None):
         scenario = Scenario.load(find_scenario(given.scenario), given.set)
         path = given.output or scenario.name + ".mcap"
         report, status = record_scenario(scenario, path, until=given.until, output_interval=given.interval)
-    except (ValueError, OSError) as error:
-        print("error: %s" % error, file=sys.stderr)
+    except (ValueError, OSError, ImportError) as error:
+        print("record: %s" % error, file=sys.stderr)
         return 2
     print("%s: %d records written, %d lost" % (path, report.written, report.lost))
     if not has_output(status):

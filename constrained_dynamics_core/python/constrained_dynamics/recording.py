@@ -14,9 +14,9 @@
 | /constraint_forces | constrained_dynamics_msgs/ConstraintForces | every constraint; `sequence` numbers the records |
 | /constraint_events | constrained_dynamics_msgs/ConstraintEvent | impacts, contacts, switches |
 
-A thread of its own writes. What the disk does not take in time is lost, counted and seen as a gap in the numbers; nothing
-is lost silently and the caller never waits. Chunks are handed to the system as they fill, so that a file whose
-writer was killed is readable up to the last of them (at most `chunk_size` bytes before the end).
+A thread of its own writes. What the disk does not take in time is lost, counted and seen as a gap in the numbers;
+nothing is lost silently and the caller never waits. Chunks are handed to the system as they fill, so that a file
+whose writer was killed is readable up to the last of them (at most `chunk_size` bytes before the end).
 """
 from collections import Counter, namedtuple
 from queue import Empty, Full, Queue
@@ -169,8 +169,10 @@ class Recorder:
             raise ValueError("chunk_size is %r; allowed: 256 to 2**30 bytes" % (chunk_size,))
         if not 0.0 <= epoch < 4e9:
             raise ValueError("epoch is %r; allowed: 0 to 4e9 s" % (epoch,))
-        from mcap.writer import Writer
-
+        try:
+            from mcap.writer import Writer
+        except ImportError:
+            raise ImportError("a recording needs the Python package mcap: pip install mcap mcap-ros2-support") from None
         self._epoch, self._dynamics = epoch, dynamics
         self._encoder = Encoder(dynamics, frame)
         self._waiting = Queue(capacity)
@@ -348,8 +350,9 @@ class _Unbuffered:
 
 Entry = namedtuple("Entry", "topic time sequence message")
 Check = namedtuple("Check", "complete counts first last missing metadata")
-Check.__doc__ = """What a file holds. complete: it was ended, not cut off; counts: messages of each topic; first, last: numbers of
-its force records; missing: how many numbers between them are not there; metadata: what was said at the end."""
+Check.__doc__ = """What a file holds. complete: it was ended, not cut off; counts: messages of each topic; first, last:
+numbers of its force records; missing: how many numbers between them are not there; metadata: what was said at the
+end."""
 
 
 def _records(path):

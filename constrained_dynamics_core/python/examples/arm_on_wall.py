@@ -18,7 +18,8 @@ LINK = """
 ARM = '<robot name="arm"><link name="base"/>' + "".join(
     LINK.format(i=i, parent="base" if i == 1 else "link%d" % (i - 1), x=0 if i == 1 else 0.5) for i in (1, 2, 3)
 ) + """
-  <link name="tip"/><joint name="end" type="fixed"><parent link="link3"/><child link="tip"/><origin xyz="0.5 0 0"/></joint>
+  <link name="tip"/>
+  <joint name="end" type="fixed"><parent link="link3"/><child link="tip"/><origin xyz="0.5 0 0"/></joint>
 </robot>"""
 
 # The wall is the plane x = 0.9; the multiplier of its row is the force on the tip along the normal.

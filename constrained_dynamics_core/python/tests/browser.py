@@ -32,8 +32,8 @@ class Browser:
         self.messages = []  # what the console said
         self._process = subprocess.Popen(
             [sys.executable, "-c", LAUNCHER, str(to_browser), str(from_browser), PROGRAM, "--headless",
-             "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir=" + str(folder),
-             "--window-size=%d,%d" % size, "about:blank"],
+             "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars",
+             "--remote-debugging-pipe", "--user-data-dir=" + str(folder), "--window-size=%d,%d" % size, "about:blank"],
             pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_browser)
         os.close(from_browser)

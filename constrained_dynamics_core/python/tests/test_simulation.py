@@ -160,6 +160,24 @@ def test_bouncing_ball_expect_events_of_textbook():
 # ---- scenarios -----------------------------------------------------------------------------------
 
 
+def test_take_events_expect_each_once_and_the_flags_of_constraints():
+    simulation = cd.Scenario.load(cd.example("four_bar")).make_simulation()
+    assert simulation.active == [True]
+    assert simulation.switch_constraint("loop", False) == cd.Status.OK
+    assert simulation.active == [False]
+    events, lost = simulation.take_events()
+    assert [event.kind for event in events] == [cd.EventKind.SWITCH_OFF] and lost == 0
+    assert simulation.take_events() == ([], 0)
+    simulation.apply_impulse([1.0, 0.0, 0.0])
+    assert [event.kind for event in simulation.take_events()[0]] == [cd.EventKind.IMPULSE]
+    # Room for 4096 more each time.
+    for _ in range(3):
+        for _ in range(4000):
+            simulation.apply_impulse([1e-6, 0.0, 0.0])
+        events, lost = simulation.take_events()
+        assert len(events) == 4000 and lost == 0
+
+
 def test_scenario_expect_same_numbers_as_the_command(tmp_path):
     path = cd.example("four_bar")
     record = cd.Scenario.load(path, ["run.until=0.5"]).run()

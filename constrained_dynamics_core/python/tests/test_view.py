@@ -149,9 +149,11 @@ def test_bad_commands_expect_messages(pendulum_file):
     run = LiveRun(pendulum_file)
     for action, values, what in [
             ("jump", {}, "there is no command 'jump'"), ("push", {"body": "moon", "impulse": [1]}, "moon"),
-            ("push", {"body": "dx", "impulse": ["a"]}, "impulse is 'a'"), ("speed", {"value": float("nan")}, "speed is nan"),
+            ("push", {"body": "dx", "impulse": ["a"]}, "impulse is 'a'"),
+            ("speed", {"value": float("nan")}, "speed is nan"),
             ("parameter", {"name": "k", "value": 1}, "there is no parameter 'k'"),
-            ("parameter", {"name": "m", "value": -1.0}, "m = -1"), ("parameter", {"name": "l", "value": 0}, "l = 0"), ("switch", {"name": "rope", "active": True}, "rope"),
+            ("parameter", {"name": "m", "value": -1.0}, "m = -1"), ("parameter", {"name": "l", "value": 0}, "l = 0"),
+            ("switch", {"name": "rope", "active": True}, "rope"),
             ("task", {"name": "t", "enabled": True}, "no servo-constraints"), ("play", {"now": 1}, "command play")]:
         with pytest.raises(ValueError) as error:
             run.command(action, **values)
@@ -219,7 +221,9 @@ def test_server_expect_page_state_and_commands(server):
     assert status == 200 and json.loads(data)["active"] == [True]
     status, data = ask(server, "POST", "/command", json.dumps({"action": "pause"}))
     assert status == 200 and json.loads(data)["running"] is False
-    for body, what in [("{", ""), ("[]", "object"), ('{"action": "fly"}', "fly"), ('{"value": 1}', "action"), ("x" * 70000, "at most")]:
+    for body, what in [
+            ("{", ""), ("[]", "object"), ('{"action": "fly"}', "fly"), ('{"value": 1}', "action"),
+            ("x" * 70000, "at most")]:
         status, data = ask(server, "POST", "/command", body)
         assert status == 400 and what in json.loads(data)["error"]
     assert ask(server, "GET", "/etc/passwd")[0] == 404

@@ -474,7 +474,8 @@ void ConeProblem::put_in_cone(const ConeContact & contact) noexcept
   double limit = friction_scale_ * contact.friction;
   if (contact.normal >= 0)
   {
-    x_(contact.normal) = std::max(0.0, x_(contact.normal));
+    const double least = kSweepTolerance * x_.head(row_count_).cwiseAbs().maxCoeff();
+    x_(contact.normal) = x_(contact.normal) > least ? x_(contact.normal) : 0.0;
     limit *= x_(contact.normal);
   }
   double length = 0.0;

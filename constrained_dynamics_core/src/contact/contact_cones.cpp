@@ -1,4 +1,4 @@
-// Modes of contacts where forces decide: the cone problem of accelerations.
+// Modes of contacts where forces decide, the cone problem of accelerations; and where places do.
 #include <cmath>
 
 #include "contact/contact_runtime.hpp"
@@ -228,6 +228,81 @@ void ContactRuntime::read_cones(int count) noexcept
       friction_[static_cast<std::size_t>(friction)].slip = Slip::kNone;
     }
   }
+}
+
+/// The least displacement δᵀQδ that keeps gaps from being negative, φ + A δ = 0 on the rows that
+/// are not contacts: what it leaves open is surplus.
+int ContactRuntime::open_surplus(Workspace & workspace) noexcept CD_NONBLOCKING
+{
+  const Rows & rows = workspace.rows();
+  const ConstraintSet & set = dynamics_->constraints();
+  force_.setZero();
+  if (
+    dynamics_->system().update_dynamics(workspace.system_data()) != Status::kOk ||
+    cone_.begin(workspace.terms().mass_matrix, zero_speeds_, force_) != Status::kOk)
+  {
+    return -1;
+  }
+  const auto is_surplus_candidate = [&](std::size_t i)
+  {
+    return normal_[i] == Normal::kClosed && !set_->contacts()[i].adhesive &&
+           !set_->is_compliant(static_cast<int>(i));
+  };
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    const int constraint = set.constraint_of_row(row);
+    bool is_contact = false;
+    for (std::size_t i = 0; i < normal_.size(); ++i)
+    {
+      is_contact =
+        is_contact || (set_->contacts()[i].constraint == constraint && is_surplus_candidate(i));
+    }
+    if (workspace.is_active(constraint) && !is_contact && set.row(row).level == RowLevel::kPosition)
+    {
+      row_buffer_ = rows.jacobian.row(row).transpose();
+      cone_.add_equality(row_buffer_, -rows.position(row));
+    }
+  }
+  int count = 0;
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    if (is_surplus_candidate(i))
+    {
+      const int contact = static_cast<int>(i);
+      const double side = set_->contacts()[i].side;
+      ConeContact & to = cone_contacts_[static_cast<std::size_t>(count)];
+      to = ConeContact{};
+      row_buffer_ = -side * rows.jacobian.row(row_of_contact(contact)).transpose();
+      to.normal = cone_.add_row(row_buffer_, side * rows.position(row_of_contact(contact)));
+      cone_owner_[static_cast<std::size_t>(count++)] = contact;
+    }
+  }
+  if (cone_.solve(cone_contacts_.data(), count) != Status::kOk)
+  {
+    return -1;
+  }
+  int widest = -1;
+  double width = kTouch;
+  for (int i = 0; i < count; ++i)
+  {
+    const double left = cone_.motion(cone_contacts_[static_cast<std::size_t>(i)].normal);
+    if (left > width)
+    {
+      width = left;
+      widest = cone_owner_[static_cast<std::size_t>(i)];
+    }
+  }
+  if (widest >= 0)
+  {
+    normal_[static_cast<std::size_t>(widest)] = Normal::kOpen;
+    const int friction = set_->friction_of(widest);
+    if (friction >= 0)
+    {
+      friction_[static_cast<std::size_t>(friction)].slip = Slip::kNone;
+    }
+    switch_rows(workspace);
+  }
+  return widest;
 }
 
 }  // namespace constrained_dynamics

@@ -64,6 +64,11 @@ public:
   /// Puts all of them out of force, until `switch_rows`.
   void withdraw_rows(Workspace & workspace) const noexcept CD_NONBLOCKING;
 
+  /// Opens a contact that is in force and that the others keep away from where its row would be
+  /// met: three feet of a table on an uneven floor. Returns which; −1: none, all of them press.
+  /// @pre rows of the state.
+  int open_surplus(Workspace & workspace) noexcept CD_NONBLOCKING;
+
   /// In place of Dynamics::solve_rows: with the forces that belong to the modes.
   /// Statuses: as there, and kNoUniqueSolution (Painlevé).
   Status solve(const ConstVectorRef & inputs, Workspace & workspace) noexcept CD_NONBLOCKING;
@@ -92,10 +97,10 @@ public:
   /// Remembers directions and displacements at the end of a step. @pre rows of that state.
   void commit(const Workspace & workspace) noexcept CD_NONBLOCKING;
 
-  /// Modes for the state and what has fired; u jumps where contacts strike or begin to stick.
-  /// Statuses: those of solve and of ImpactSolver::solve.
+  /// Modes for the state and what has fired; u jumps where contacts strike or begin to stick, and q
+  /// changes where fixed steps saw them late. Statuses: those of solve and of ImpactSolver::solve.
   Status decide(
-    double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
+    double time, VectorRef q, VectorRef u, Workspace & workspace,
     ContactHost & host) noexcept CD_NONBLOCKING;
 
   /// An impulse, or a constraint that is switched on (−1: none), with the contacts as they are.
@@ -145,6 +150,10 @@ private:
   void add_given(int friction, double bound, Workspace & workspace) const noexcept;
   Status solve_sliding(const ConstVectorRef & inputs, Workspace & workspace) noexcept;
 
+  double late_by(const Workspace & workspace) const noexcept;
+  Status drift(
+    double time, double by, VectorRef q, VectorRef u, Workspace & workspace,
+    ContactHost & host) noexcept;
   void begin_impact(const Workspace & workspace) noexcept;
   Status strike(
     double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,

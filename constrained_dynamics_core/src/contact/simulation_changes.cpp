@@ -26,6 +26,26 @@ public:
   }
   void record(const ContactEvent & event) noexcept override { simulation_.record(event); }
 
+  /// Modes for the present state, which then meets what came to be in force: a contact may be seen
+  /// late, or be made to close while it was on its way out of where it had been put.
+  Status decide() noexcept
+  {
+    Simulation & of = simulation_;
+    Status status = of.decide();
+    if (has_output(status))
+    {
+      of.x_.head(of.state_.q.size()) = of.state_.q;
+      of.x_.tail(of.state_.u.size()) = of.state_.u;
+      const Status settled = of.settle(of.state_.time, of.x_);
+      if (has_output(settled))
+      {
+        of.store(of.state_.time, of.x_);
+        status = worse(status, settled);
+      }
+    }
+    return status;
+  }
+
 private:
   Simulation & simulation_;
 };
@@ -93,18 +113,7 @@ Status Simulation::after_step() noexcept CD_NONBLOCKING
   {
     return worse(status, solved);
   }
-  status = worse(status, decide());
-  if (has_output(status))
-  {
-    x_.head(state_.q.size()) = state_.q;
-    x_.tail(state_.u.size()) = state_.u;
-    const Status settled = settle(state_.time, x_);
-    if (has_output(settled))
-    {
-      store(state_.time, x_);
-      status = worse(status, settled);
-    }
-  }
+  status = worse(status, Host(*this).decide());
   return status;
 }
 
@@ -148,7 +157,7 @@ Status Simulation::switch_constraint(int constraint, bool active) noexcept CD_NO
     record(event);
   }
   workspace_.set_active(constraint, active);
-  return contacts_->is_empty() ? status : worse(status, decide());
+  return contacts_->is_empty() ? status : worse(status, host.decide());
 }
 
 Status Simulation::apply_impulse(const ConstVectorRef & impulse) noexcept CD_NONBLOCKING
@@ -160,7 +169,7 @@ Status Simulation::apply_impulse(const ConstVectorRef & impulse) noexcept CD_NON
   Host host(*this);
   const Status status =
     contacts_->jump(state_.time, state_.q, state_.u, impulse, -1, workspace_, host);
-  return !has_output(status) || contacts_->is_empty() ? status : worse(status, decide());
+  return !has_output(status) || contacts_->is_empty() ? status : worse(status, host.decide());
 }
 
 void Simulation::schedule(std::vector<ScheduledChange> changes)

@@ -34,8 +34,7 @@ struct ScenarioSource
   /// constraints.<name>.<key>, servo.<name>.<key>, system.frames.<name>.<key> (also attachments,
   /// bodies, robots, external), and with names that say nothing servo_law.null_space.<name>.<key>,
   /// servo_law.cones.<name>.<key>, events.<name>.<key>. An item of the file of the same name, or of
-  /// that index, is changed, others are added in the order of their names (frames and attachments
-  /// after their parents).
+  /// that index, is changed, others are added in the order of their names.
   ///
   /// Strings that begin with [ or { are YAML, for lists of lists: "[[0, 0], [1, 0]]"; so is a
   /// string that stands for a whole section (`constraints`).

@@ -1,7 +1,6 @@
 #include "constrained_dynamics_ros/constrained_system.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -13,6 +12,7 @@
 
 #include "constrained_dynamics_ros/scenario_parameters.hpp"
 #include "hardware/hardware_parameters.hpp"
+#include "hardware/interfaces.hpp"
 #include "hardware/measurement.hpp"
 #include "hardware/plant.hpp"
 
@@ -20,121 +20,42 @@ namespace constrained_dynamics_ros
 {
 
 using constrained_dynamics::Status;
-using constrained_dynamics::System;
 using hardware_interface::CallbackReturn;
 using hardware_interface::CommandInterface;
 using hardware_interface::ComponentInfo;
 using hardware_interface::InterfaceInfo;
 using hardware_interface::return_type;
 using hardware_interface::StateInterface;
+using simulated::Channel;
+using simulated::Command;
+using simulated::DriveTarget;
+using simulated::Joint;
+using simulated::kCommands;
+using simulated::Measurement;
+using simulated::Plant;
+using simulated::Quantity;
 
 namespace
 {
 
 constexpr int kThrottle = 1000;  // [ms]
 
-/// Commands of a joint, as bits.
-enum Command : unsigned
-{
-  kNone = 0,
-  kPosition = 1,
-  kVelocity = 2,
-  kEffort = 4,
-};
-constexpr std::array<std::pair<const char *, Command>, 3> kCommands = {
-  {{hardware_interface::HW_IF_POSITION, kPosition},
-   {hardware_interface::HW_IF_VELOCITY, kVelocity},
-   {hardware_interface::HW_IF_EFFORT, kEffort}}};
-
-/// What a state interface shows.
-enum class Quantity
-{
-  kPosition,
-  kVelocity,
-  kAcceleration,
-  kEffort,      // of a joint
-  kForce,       // of a constraint on its body A
-  kTorque,      // likewise
-  kMultiplier,  // of a row
-};
-
-struct Channel
-{
-  std::string name;
-  Quantity quantity;
-  int index;  // of a coordinate, speed, joint, pair of wrenches or row
-  int axis = 0;
-  StateInterface::SharedPtr handle;
-};
-
-struct Joint
-{
-  std::string name;
-  int coordinate = -1;
-  int speed = -1;
-  int input = -1;  // −1: no command of effort
-  int drive = -1;  // −1: none of position or velocity
-  unsigned claimed = kNone;
-  unsigned next = kNone;                                // from the next switch on
-  std::array<CommandInterface::SharedPtr, 3> commands;  // as kCommands; null: not declared
-};
-
-std::string join(const std::vector<std::string> & names)
-{
-  std::string result;
-  for (const std::string & name : names)
-  {
-    result += (result.empty() ? "" : ", ") + name;
-  }
-  return result.empty() ? "none" : result;
-}
-
-int find(const std::vector<std::string> & names, const std::string & name)
-{
-  const auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
-}
-
-/// Names of coordinates whose rate is a speed: what may be a joint of the <ros2_control> tag.
-std::vector<std::string> simple_coordinates(const System & system)
-{
-  std::vector<std::string> names;
-  for (const std::string & name : system.coordinate_names())
-  {
-    if (find(system.speed_names(), "d" + name) >= 0)
-    {
-      names.push_back(name);
-    }
-  }
-  return names;
-}
-
 /// The initial values of the tag, as keys of a scenario.
 void add_initial_values(const std::vector<ComponentInfo> & joints, ParameterMap & keys)
 {
-  std::string q;
-  std::string u;
   for (const ComponentInfo & joint : joints)
   {
     for (const InterfaceInfo & state : joint.state_interfaces)
     {
       const bool is_position = state.name == hardware_interface::HW_IF_POSITION;
-      if (
-        state.initial_value.empty() ||
-        (!is_position && state.name != hardware_interface::HW_IF_VELOCITY))
+      const bool is_velocity = state.name == hardware_interface::HW_IF_VELOCITY;
+      if (!state.initial_value.empty() && (is_position || is_velocity))
       {
-        continue;
+        keys.emplace(
+          (is_position ? "initial.q." : "initial.u.") + joint.name,
+          rclcpp::ParameterValue(state.initial_value));
       }
-      (is_position ? q : u) += "\"" + joint.name + "\": \"" + state.initial_value + "\", ";
     }
-  }
-  if (!q.empty())
-  {
-    keys["initial.q"] = rclcpp::ParameterValue("{" + q + "}");
-  }
-  if (!u.empty())
-  {
-    keys["initial.u"] = rclcpp::ParameterValue("{" + u + "}");
   }
 }
 
@@ -145,9 +66,7 @@ void add_initial_values(const std::vector<ComponentInfo> & joints, ParameterMap 
 struct ConstrainedSystem::Impl
 {
   void build(const hardware_interface::HardwareInfo & info);
-  void add_joint(const ComponentInfo & info, std::vector<std::string> & driven);
-  void add_sensor(const ComponentInfo & info);
-  void add_unlisted();
+  void choose_options(const constrained_dynamics::Scenario & scenario, unsigned rate);
   std::unique_ptr<Measurement> make_measurement() const;
   double noise(Quantity quantity) const;
 
@@ -158,13 +77,11 @@ struct ConstrainedSystem::Impl
   Joint * find_joint(const std::string & interface, unsigned & command);
   bool is_running() const noexcept;
 
-  HardwareParameters parameters;
-  PlantOptions options;
+  simulated::HardwareParameters parameters;
+  simulated::PlantOptions options;
   std::unique_ptr<Plant> plant;
-  std::vector<Joint> joints;
-  std::vector<Channel> channels;
-  std::vector<std::size_t> unlisted;  // channels that no tag declares
-  Eigen::VectorXd values;             // of the channels
+  simulated::InterfaceTable interfaces;
+  Eigen::VectorXd values;  // of the channels
   std::unique_ptr<Measurement> measurement;
   std::atomic<bool> is_active{false};
   Counts counts;
@@ -172,7 +89,7 @@ struct ConstrainedSystem::Impl
 
 void ConstrainedSystem::Impl::build(const hardware_interface::HardwareInfo & info)
 {
-  parameters = read_hardware_parameters(info.hardware_parameters);
+  parameters = simulated::read_hardware_parameters(info.hardware_parameters);
   ScenarioSource source;
   source.file = parameters.scenario;
   source.robot_description = info.original_xml;
@@ -181,10 +98,20 @@ void ConstrainedSystem::Impl::build(const hardware_interface::HardwareInfo & inf
   add_initial_values(info.joints, source.parameters);
   const constrained_dynamics::Scenario scenario = load_scenario(source);
 
+  choose_options(scenario, info.rw_rate);
+  interfaces = simulated::InterfaceTable(info, *scenario.dynamics());
+  plant = std::make_unique<Plant>(scenario, interfaces.driven, options);
+  values.setZero(static_cast<Eigen::Index>(interfaces.channels.size()));
+  measurement = make_measurement();
+}
+
+void ConstrainedSystem::Impl::choose_options(
+  const constrained_dynamics::Scenario & scenario, unsigned rate)
+{
   options.step = parameters.step > 0.0 ? parameters.step : scenario.run().integration.step;
   options.largest_period = parameters.largest_period;
   options.drive_bandwidth = parameters.drive_bandwidth;
-  const double period = info.rw_rate > 0 ? 1.0 / info.rw_rate : options.step;
+  const double period = rate > 0 ? 1.0 / rate : options.step;
   if (parameters.step > period * (1.0 + 1e-9))
   {
     throw std::invalid_argument(
@@ -192,194 +119,6 @@ void ConstrainedSystem::Impl::build(const hardware_interface::HardwareInfo & inf
       "'; allowed: at most the period of the cycle, " + std::to_string(period));
   }
   options.step = std::min(options.step, period);
-
-  // Joints and sensors are looked up in the scenario's own system, which the plant shares.
-  plant = std::make_unique<Plant>(scenario, std::vector<std::string>{}, options);
-  std::vector<std::string> driven;
-  for (const ComponentInfo & joint : info.joints)
-  {
-    add_joint(joint, driven);
-  }
-  for (const ComponentInfo & sensor : info.sensors)
-  {
-    add_sensor(sensor);
-  }
-  if (!info.gpios.empty())
-  {
-    throw std::invalid_argument(
-      "gpio '" + info.gpios.front().name + "' is not simulated; allowed: joints and sensors");
-  }
-  add_unlisted();
-  if (!driven.empty())
-  {
-    plant = std::make_unique<Plant>(scenario, driven, options);
-  }
-  values.setZero(static_cast<Eigen::Index>(channels.size()));
-  measurement = make_measurement();
-}
-
-void ConstrainedSystem::Impl::add_joint(
-  const ComponentInfo & info, std::vector<std::string> & driven)
-{
-  const System & system = plant->system();
-  Joint joint;
-  joint.name = info.name;
-  joint.coordinate = find(system.coordinate_names(), info.name);
-  joint.speed = find(system.speed_names(), "d" + info.name);
-  if (joint.coordinate < 0 || joint.speed < 0)
-  {
-    throw std::invalid_argument(
-      "joint '" + info.name + "' of the <ros2_control> tag is no joint of the simulated system; " +
-      "allowed: " + join(simple_coordinates(system)));
-  }
-  const int index = static_cast<int>(joints.size());
-  for (const InterfaceInfo & state : info.state_interfaces)
-  {
-    const std::string name = info.name + "/" + state.name;
-    if (state.name == hardware_interface::HW_IF_POSITION)
-    {
-      channels.push_back({name, Quantity::kPosition, joint.coordinate, 0, nullptr});
-    }
-    else if (state.name == hardware_interface::HW_IF_VELOCITY)
-    {
-      channels.push_back({name, Quantity::kVelocity, joint.speed, 0, nullptr});
-    }
-    else if (state.name == hardware_interface::HW_IF_ACCELERATION)
-    {
-      channels.push_back({name, Quantity::kAcceleration, joint.speed, 0, nullptr});
-    }
-    else if (state.name == hardware_interface::HW_IF_EFFORT)
-    {
-      channels.push_back({name, Quantity::kEffort, index, 0, nullptr});
-    }
-    else
-    {
-      throw std::invalid_argument(
-        "state interface '" + name + "'; allowed: position, velocity, acceleration, effort");
-    }
-  }
-  for (const InterfaceInfo & command : info.command_interfaces)
-  {
-    const std::string name = info.name + "/" + command.name;
-    if (command.name == hardware_interface::HW_IF_EFFORT)
-    {
-      joint.input = find(system.input_names(), info.name);
-      if (joint.input < 0)
-      {
-        throw std::invalid_argument(
-          "command interface '" + name + "': the scenario has no input '" + info.name +
-          "' (system.actuated); allowed: " + join(system.input_names()));
-      }
-    }
-    else if (
-      command.name == hardware_interface::HW_IF_POSITION ||
-      command.name == hardware_interface::HW_IF_VELOCITY)
-    {
-      if (joint.drive < 0)
-      {
-        joint.drive = static_cast<int>(driven.size());
-        driven.push_back(info.name);
-      }
-    }
-    else
-    {
-      throw std::invalid_argument(
-        "command interface '" + name + "'; allowed: position, velocity, effort");
-    }
-  }
-  joints.push_back(std::move(joint));
-}
-
-void ConstrainedSystem::Impl::add_sensor(const ComponentInfo & info)
-{
-  const constrained_dynamics::ConstraintSet & constraints =
-    plant->scenario().dynamics()->constraints();
-  std::vector<std::string> names;
-  for (int i = 0; i < constraints.size(); ++i)
-  {
-    names.push_back(constraints[i].name());
-  }
-  const int constraint = find(names, info.name);
-  if (constraint < 0)
-  {
-    throw std::invalid_argument(
-      "sensor '" + info.name + "' of the <ros2_control> tag has the name of no constraint; " +
-      "allowed: " + join(names));
-  }
-  std::vector<std::string> allowed;
-  std::vector<Channel> possible;
-  const std::array<const char *, 3> axes = {"x", "y", "z"};
-  if (!constraints[constraint].wrench_bodies().empty())
-  {
-    const int pair = constraints.wrench_offset(constraint);
-    for (int axis = 0; axis < 3; ++axis)
-    {
-      const std::string letter = axes[static_cast<std::size_t>(axis)];
-      possible.push_back({"force." + letter, Quantity::kForce, pair, axis, nullptr});
-      possible.push_back({"torque." + letter, Quantity::kTorque, pair, axis, nullptr});
-    }
-  }
-  for (int row = 0; row < constraints[constraint].row_count(); ++row)
-  {
-    possible.push_back(
-      {"multiplier." + constraints[constraint].rows()[static_cast<std::size_t>(row)].label,
-       Quantity::kMultiplier, constraints.row_offset(constraint) + row, 0, nullptr});
-  }
-  for (const Channel & channel : possible)
-  {
-    allowed.push_back(channel.name);
-  }
-  for (const InterfaceInfo & state : info.state_interfaces)
-  {
-    const int found = find(allowed, state.name);
-    if (found < 0)
-    {
-      throw std::invalid_argument(
-        "state interface '" + info.name + "/" + state.name + "'; allowed: " + join(allowed));
-    }
-    channels.push_back(possible[static_cast<std::size_t>(found)]);
-    channels.back().name = info.name + "/" + state.name;
-  }
-}
-
-/// Coordinates and speeds of bases and free bodies, which no tag can declare.
-void ConstrainedSystem::Impl::add_unlisted()
-{
-  const System & system = plant->system();
-  const auto is_declared = [&](const std::string & name)
-  {
-    return std::any_of(
-      joints.begin(), joints.end(), [&](const Joint & joint) { return joint.name == name; });
-  };
-  const auto is_joint = [&](int coordinate)
-  {
-    return system.has_joint(coordinate) ||
-           is_declared(system.coordinate_names()[static_cast<std::size_t>(coordinate)]);
-  };
-  const auto add = [&](const std::string & name, Quantity quantity, int index)
-  {
-    unlisted.push_back(channels.size());
-    channels.push_back({name, quantity, index, 0, nullptr});
-  };
-  for (int i = 0; i < system.coordinate_count(); ++i)
-  {
-    if (!is_joint(i))
-    {
-      add(
-        system.coordinate_names()[static_cast<std::size_t>(i)] + "/position", Quantity::kPosition,
-        i);
-    }
-  }
-  for (int i = 0; i < system.speed_count(); ++i)
-  {
-    const std::string & name = system.speed_names()[static_cast<std::size_t>(i)];
-    const int coordinate =
-      name.front() == 'd' ? find(system.coordinate_names(), name.substr(1)) : -1;
-    if (coordinate < 0 || !is_joint(coordinate))
-    {
-      add((coordinate < 0 ? name : name.substr(1)) + "/velocity", Quantity::kVelocity, i);
-    }
-  }
 }
 
 double ConstrainedSystem::Impl::noise(Quantity quantity) const
@@ -399,11 +138,11 @@ double ConstrainedSystem::Impl::noise(Quantity quantity) const
 
 std::unique_ptr<Measurement> ConstrainedSystem::Impl::make_measurement() const
 {
-  MeasurementOptions sensors;
-  sensors.deviation.resize(static_cast<Eigen::Index>(channels.size()));
-  for (std::size_t i = 0; i < channels.size(); ++i)
+  simulated::MeasurementOptions sensors;
+  sensors.deviation.resize(static_cast<Eigen::Index>(interfaces.channels.size()));
+  for (std::size_t i = 0; i < interfaces.channels.size(); ++i)
   {
-    sensors.deviation(static_cast<Eigen::Index>(i)) = noise(channels[i].quantity);
+    sensors.deviation(static_cast<Eigen::Index>(i)) = noise(interfaces.channels[i].quantity);
   }
   sensors.delay = parameters.delay;
   sensors.step = options.step;
@@ -412,7 +151,7 @@ std::unique_ptr<Measurement> ConstrainedSystem::Impl::make_measurement() const
   sensors.freezes = parameters.freezes;
   sensors.seed = parameters.seed;
   return std::make_unique<Measurement>(
-    static_cast<Eigen::Index>(channels.size()), std::move(sensors));
+    static_cast<Eigen::Index>(interfaces.channels.size()), std::move(sensors));
 }
 
 // ---- what runs in the cycle --------------------------------------------------------------------
@@ -424,14 +163,14 @@ double ConstrainedSystem::Impl::effort(const Joint & joint) const noexcept
   return joint.drive >= 0 && plant->is_driven(drive) ? plant->drive_effort(drive) : by_command;
 }
 
-/// The true values of all channels.
+/// The true values of all interfaces.channels.
 void ConstrainedSystem::Impl::collect() noexcept
 {
   const constrained_dynamics::State & state = plant->simulation().state();
   const constrained_dynamics::Solution & solution = plant->simulation().workspace().solution();
-  for (std::size_t i = 0; i < channels.size(); ++i)
+  for (std::size_t i = 0; i < interfaces.channels.size(); ++i)
   {
-    const Channel & channel = channels[i];
+    const Channel & channel = interfaces.channels[i];
     const auto index = static_cast<std::size_t>(channel.index);
     double & value = values(static_cast<Eigen::Index>(i));
     switch (channel.quantity)
@@ -446,7 +185,7 @@ void ConstrainedSystem::Impl::collect() noexcept
         value = solution.acceleration(channel.index);
         break;
       case Quantity::kEffort:
-        value = effort(joints[index]);
+        value = effort(interfaces.joints[index]);
         break;
       case Quantity::kForce:
         value = solution.wrenches[index].on_a.force(channel.axis);
@@ -464,9 +203,9 @@ void ConstrainedSystem::Impl::collect() noexcept
 void ConstrainedSystem::Impl::publish() noexcept
 {
   const Eigen::VectorXd & reading = measurement->read(plant->simulation().state().time);
-  for (std::size_t i = 0; i < channels.size(); ++i)
+  for (std::size_t i = 0; i < interfaces.channels.size(); ++i)
   {
-    if (!channels[i].handle->set_value(reading(static_cast<Eigen::Index>(i))))
+    if (!interfaces.channels[i].handle->set_value(reading(static_cast<Eigen::Index>(i))))
     {
       ++counts.missed_values;
     }
@@ -477,7 +216,7 @@ void ConstrainedSystem::Impl::publish() noexcept
 void ConstrainedSystem::Impl::set_mode(Joint & joint, unsigned commands) noexcept
 {
   joint.claimed = commands;
-  if (joint.input >= 0 && (commands & kEffort) == 0)
+  if (joint.input >= 0 && (commands & Command::kEffort) == 0)
   {
     plant->efforts()(joint.input) = 0.0;
   }
@@ -487,10 +226,11 @@ void ConstrainedSystem::Impl::set_mode(Joint & joint, unsigned commands) noexcep
   }
   const auto drive = static_cast<std::size_t>(joint.drive);
   DriveTarget & target = plant->target(drive);
-  target.follows_position = commands == kNone || (commands & kPosition) != 0;
+  target.follows_position = commands == Command::kNone || (commands & Command::kPosition) != 0;
   target.position = plant->simulation().state().q(joint.coordinate);
   target.velocity = 0.0;
-  plant->switch_drive(drive, commands == kNone ? joint.input < 0 : (commands & kEffort) == 0);
+  plant->switch_drive(
+    drive, commands == Command::kNone ? joint.input < 0 : (commands & Command::kEffort) == 0);
 }
 
 bool ConstrainedSystem::Impl::is_running() const noexcept
@@ -501,10 +241,10 @@ bool ConstrainedSystem::Impl::is_running() const noexcept
   }
   bool has_commands = false;
   bool is_claimed = false;
-  for (const Joint & joint : joints)
+  for (const Joint & joint : interfaces.joints)
   {
     has_commands = has_commands || joint.input >= 0 || joint.drive >= 0;
-    is_claimed = is_claimed || joint.claimed != kNone;
+    is_claimed = is_claimed || joint.claimed != Command::kNone;
   }
   return is_claimed || !has_commands || !parameters.waits_for_controller;
 }
@@ -512,7 +252,7 @@ bool ConstrainedSystem::Impl::is_running() const noexcept
 /// The joint that a command interface "joint/command" belongs to; null if it is not ours.
 Joint * ConstrainedSystem::Impl::find_joint(const std::string & interface, unsigned & command)
 {
-  for (Joint & joint : joints)
+  for (Joint & joint : interfaces.joints)
   {
     for (std::size_t i = 0; i < kCommands.size(); ++i)
     {
@@ -558,9 +298,9 @@ std::vector<hardware_interface::InterfaceDescription>
 ConstrainedSystem::export_unlisted_state_interface_descriptions()
 {
   std::vector<hardware_interface::InterfaceDescription> descriptions;
-  for (const std::size_t i : impl_->unlisted)
+  for (const std::size_t i : impl_->interfaces.unlisted)
   {
-    const std::string & name = impl_->channels[i].name;
+    const std::string & name = impl_->interfaces.channels[i].name;
     const std::size_t slash = name.rfind('/');
     InterfaceInfo info{};
     info.name = name.substr(slash + 1);
@@ -572,7 +312,7 @@ ConstrainedSystem::export_unlisted_state_interface_descriptions()
 
 CallbackReturn ConstrainedSystem::on_configure(const rclcpp_lifecycle::State &)
 {
-  for (Channel & channel : impl_->channels)
+  for (Channel & channel : impl_->interfaces.channels)
   {
     for (const auto * handles : {&joint_states_, &sensor_states_, &unlisted_states_})
     {
@@ -587,7 +327,7 @@ CallbackReturn ConstrainedSystem::on_configure(const rclcpp_lifecycle::State &)
       return CallbackReturn::ERROR;
     }
   }
-  for (Joint & joint : impl_->joints)
+  for (Joint & joint : impl_->interfaces.joints)
   {
     for (const CommandInterface::SharedPtr & handle : joint_commands_)
     {
@@ -610,10 +350,10 @@ CallbackReturn ConstrainedSystem::on_configure(const rclcpp_lifecycle::State &)
     return CallbackReturn::FAILURE;
   }
   impl_->counts = Counts{};
-  for (Joint & joint : impl_->joints)
+  for (Joint & joint : impl_->interfaces.joints)
   {
-    joint.next = kNone;
-    impl_->set_mode(joint, kNone);
+    joint.next = Command::kNone;
+    impl_->set_mode(joint, Command::kNone);
   }
   impl_->collect();
   impl_->measurement->reset(impl_->values);
@@ -642,11 +382,11 @@ CallbackReturn ConstrainedSystem::on_error(const rclcpp_lifecycle::State &)
 return_type ConstrainedSystem::prepare_command_mode_switch(
   const std::vector<std::string> & start, const std::vector<std::string> & stop)
 {
-  for (Joint & joint : impl_->joints)
+  for (Joint & joint : impl_->interfaces.joints)
   {
     joint.next = joint.claimed;
   }
-  unsigned command = kNone;
+  unsigned command = Command::kNone;
   for (const std::string & interface : stop)
   {
     if (Joint * joint = impl_->find_joint(interface, command))
@@ -661,9 +401,9 @@ return_type ConstrainedSystem::prepare_command_mode_switch(
       joint->next |= command;
     }
   }
-  for (const Joint & joint : impl_->joints)
+  for (const Joint & joint : impl_->interfaces.joints)
   {
-    if ((joint.next & kEffort) != 0 && joint.next != kEffort)
+    if ((joint.next & Command::kEffort) != 0 && joint.next != Command::kEffort)
     {
       RCLCPP_ERROR(
         get_logger(),
@@ -679,7 +419,7 @@ return_type ConstrainedSystem::prepare_command_mode_switch(
 return_type ConstrainedSystem::perform_command_mode_switch(
   const std::vector<std::string> &, const std::vector<std::string> &)
 {
-  for (Joint & joint : impl_->joints)
+  for (Joint & joint : impl_->interfaces.joints)
   {
     if (joint.next != joint.claimed)
     {
@@ -719,7 +459,7 @@ return_type ConstrainedSystem::read(const rclcpp::Time &, const rclcpp::Duration
 return_type ConstrainedSystem::write(const rclcpp::Time &, const rclcpp::Duration &)
 {
   Impl & impl = *impl_;
-  for (Joint & joint : impl.joints)
+  for (Joint & joint : impl.interfaces.joints)
   {
     for (std::size_t i = 0; i < kCommands.size(); ++i)
     {
@@ -741,14 +481,14 @@ return_type ConstrainedSystem::write(const rclcpp::Time &, const rclcpp::Duratio
           "command '%s' is %g; allowed: finite numbers; the last one is held",
           joint.commands[i]->get_name().c_str(), *value);
       }
-      else if (command == kEffort)
+      else if (command == Command::kEffort)
       {
         impl.plant->efforts()(joint.input) = *value;
       }
       else
       {
         DriveTarget & target = impl.plant->target(static_cast<std::size_t>(joint.drive));
-        (command == kPosition ? target.position : target.velocity) = *value;
+        (command == Command::kPosition ? target.position : target.velocity) = *value;
       }
     }
   }

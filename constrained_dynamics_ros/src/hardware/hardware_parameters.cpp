@@ -10,7 +10,7 @@
 
 #include "text_tree.hpp"
 
-namespace constrained_dynamics_ros
+namespace constrained_dynamics_ros::simulated
 {
 
 namespace
@@ -156,4 +156,4 @@ HardwareParameters read_hardware_parameters(
   return out;
 }
 
-}  // namespace constrained_dynamics_ros
+}  // namespace constrained_dynamics_ros::simulated

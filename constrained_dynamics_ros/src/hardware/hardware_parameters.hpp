@@ -8,7 +8,7 @@
 
 #include "constrained_dynamics_ros/scenario_parameters.hpp"
 
-namespace constrained_dynamics_ros
+namespace constrained_dynamics_ros::simulated
 {
 
 /// The <param> elements of the <hardware> tag.
@@ -34,4 +34,4 @@ struct HardwareParameters
 HardwareParameters read_hardware_parameters(
   const std::unordered_map<std::string, std::string> & parameters);
 
-}  // namespace constrained_dynamics_ros
+}  // namespace constrained_dynamics_ros::simulated

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace constrained_dynamics_ros
+namespace constrained_dynamics_ros::simulated
 {
 
 using constrained_dynamics::RowLevel;
@@ -37,4 +37,4 @@ Status JointDrive::do_evaluate(
   return Status::kOk;
 }
 
-}  // namespace constrained_dynamics_ros
+}  // namespace constrained_dynamics_ros::simulated

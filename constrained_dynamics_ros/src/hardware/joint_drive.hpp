@@ -5,7 +5,7 @@
 
 #include <constrained_dynamics/constraint.hpp>
 
-namespace constrained_dynamics_ros
+namespace constrained_dynamics_ros::simulated
 {
 
 /// What a drive shall do; written between steps by the thread that simulates.
@@ -43,4 +43,4 @@ private:
   std::shared_ptr<const DriveTarget> target_;
 };
 
-}  // namespace constrained_dynamics_ros
+}  // namespace constrained_dynamics_ros::simulated

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace constrained_dynamics_ros
+namespace constrained_dynamics_ros::simulated
 {
 
 namespace
@@ -110,4 +110,4 @@ const Eigen::VectorXd & Measurement::read(double time) noexcept
   return reading_;
 }
 
-}  // namespace constrained_dynamics_ros
+}  // namespace constrained_dynamics_ros::simulated

@@ -8,7 +8,7 @@
 
 #include <Eigen/Core>
 
-namespace constrained_dynamics_ros
+namespace constrained_dynamics_ros::simulated
 {
 
 /// What sensors do to values.
@@ -49,4 +49,4 @@ private:
   std::uniform_real_distribution<double> uniform_;
 };
 
-}  // namespace constrained_dynamics_ros
+}  // namespace constrained_dynamics_ros::simulated

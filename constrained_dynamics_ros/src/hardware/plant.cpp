@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace constrained_dynamics_ros
+namespace constrained_dynamics_ros::simulated
 {
 
 using constrained_dynamics::Constraint;
@@ -197,4 +197,4 @@ long Plant::steps_of(double period) noexcept
   return count;
 }
 
-}  // namespace constrained_dynamics_ros
+}  // namespace constrained_dynamics_ros::simulated

@@ -11,7 +11,7 @@
 
 #include "hardware/joint_drive.hpp"
 
-namespace constrained_dynamics_ros
+namespace constrained_dynamics_ros::simulated
 {
 
 /// How fast a plant runs.
@@ -93,4 +93,4 @@ private:
   long cuts_ = 0;
 };
 
-}  // namespace constrained_dynamics_ros
+}  // namespace constrained_dynamics_ros::simulated

@@ -259,7 +259,7 @@ void ConstraintMonitor::hear_joints(const sensor_msgs::msg::JointState & message
   {
     return;
   }
-  const double time = now().seconds();
+  const JointReadings::Time time = now().nanoseconds();
   if (time < last_now_)
   {
     robot_->readings().clear();  // a simulation began anew
@@ -280,14 +280,22 @@ void ConstraintMonitor::cycle()
   {
     return;
   }
-  const bool is_new = robot_->readings().count() != read_count_;
-  const std::string problem = robot_->update(now().seconds());
+  const JointReadings & readings = robot_->readings();
+  const JointReadings::Time time = now().nanoseconds();
+  const bool is_new = readings.count() != read_count_;
+  if (
+    !is_new && readings.has_values() &&
+    static_cast<double>(time - readings.newest()) <= 1e9 * parameters_.timeout)
+  {
+    return;
+  }
+  const std::string problem = robot_->update(time);
   if (!problem.empty() && problem != problem_)
   {
     RCLCPP_WARN_THROTTLE(get_logger(), *get_clock(), kLogPeriod, "%s", problem.c_str());
   }
   problem_ = problem;
-  read_count_ = robot_->readings().count();
+  read_count_ = readings.count();
   if (problem.empty() && is_new)
   {
     publish();
@@ -296,8 +304,7 @@ void ConstraintMonitor::cycle()
 
 void ConstraintMonitor::publish()
 {
-  const rclcpp::Time stamp(
-    static_cast<rcl_time_point_value_t>(robot_->readings().newest() * 1e9 + 0.5));
+  const rclcpp::Time stamp(robot_->readings().newest());
   const constrained_dynamics::Workspace & workspace = robot_->workspace();
   write_forces(stamp, sequence_, robot_->status(), robot_->dynamics(), workspace, forces_);
   force_publisher_->publish(forces_);

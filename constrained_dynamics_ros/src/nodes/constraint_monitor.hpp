@@ -69,7 +69,7 @@ private:
   std::string last_refusal_;                // of a message
   long read_count_ = 0;                     // of the last cycle
   std::uint64_t sequence_ = 0;
-  double last_now_ = 0.0;
+  JointReadings::Time last_now_ = 0;
 
   constrained_dynamics_msgs::msg::ConstraintForces forces_;
   std::unique_ptr<JointStates> joint_states_;

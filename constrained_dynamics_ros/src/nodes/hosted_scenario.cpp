@@ -137,6 +137,10 @@ void HostedScenario::make_steps(std::int64_t count)
 
 void HostedScenario::run(double until)
 {
+  if (!(until > time()))
+  {
+    return;  // less than rounding
+  }
   const constrained_dynamics::RunResult result =
     simulation_->run(until, until - time(), [](const Simulation &) { return true; });
   failure_ = result.completed ? Status::kOk : result.status;
@@ -226,6 +230,12 @@ Eigen::VectorXd HostedScenario::speed_impulse(const Push & push) const
     throw RequestError(
       "there are " + std::to_string(push.names.size()) + " names and " +
       std::to_string(push.values.size()) + " values; allowed: as many");
+  }
+  if (push.names.size() > system.speed_names().size())
+  {
+    throw RequestError(
+      "there are " + std::to_string(push.names.size()) + " names; allowed: up to " +
+      std::to_string(system.speed_names().size()) + ", one a speed");
   }
   Eigen::VectorXd impulse = Eigen::VectorXd::Zero(system.speed_count());
   for (std::size_t i = 0; i < push.names.size(); ++i)

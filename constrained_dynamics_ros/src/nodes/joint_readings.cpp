@@ -25,15 +25,14 @@ bool contains(const std::vector<int> & values, int value)
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-double seconds(const builtin_interfaces::msg::Time & time)
-{
-  return static_cast<double>(time.sec) + 1e-9 * static_cast<double>(time.nanosec);
-}
+constexpr double kNanoseconds = 1e9;  // of a second
+
+double seconds(JointReadings::Time time) { return static_cast<double>(time) / kNanoseconds; }
 
 }  // namespace
 
 JointReadings::JointReadings(const System & system, double timeout)
-: system_(system), timeout_(timeout)
+: system_(system), timeout_(static_cast<Time>(timeout * kNanoseconds))
 {
   for (int i = 0; i < system.coordinate_count(); ++i)
   {
@@ -72,7 +71,7 @@ void JointReadings::clear()
 }
 
 std::string JointReadings::check(
-  const sensor_msgs::msg::JointState & message, double stamp, double now) const
+  const sensor_msgs::msg::JointState & message, Time stamp, Time now) const
 {
   std::ostringstream text;
   const std::size_t size = message.name.size();
@@ -89,22 +88,24 @@ std::string JointReadings::check(
          << message.velocity.size() << " velocities and " << message.effort.size()
          << " efforts; allowed: as many as names, or none";
   }
-  else if (!(stamp >= now - timeout_))
+  else if (stamp < now - timeout_)
   {
-    text << "a message is " << now - stamp << " s old; allowed: up to " << timeout_ << " s";
+    text << "a message is " << seconds(now - stamp) << " s old; allowed: up to "
+         << seconds(timeout_) << " s";
   }
-  else if (!(stamp <= now + timeout_))
+  else if (stamp > now + timeout_)
   {
-    text << "a message is stamped " << stamp - now << " s ahead; allowed: up to " << timeout_
-         << " s";
+    text << "a message is stamped " << seconds(stamp - now) << " s ahead; allowed: up to "
+         << seconds(timeout_) << " s";
   }
   return text.str();
 }
 
-std::string JointReadings::add(const sensor_msgs::msg::JointState & message, double now)
+std::string JointReadings::add(const sensor_msgs::msg::JointState & message, Time now)
 {
-  const bool has_stamp = message.header.stamp.sec != 0 || message.header.stamp.nanosec != 0;
-  const double stamp = has_stamp ? seconds(message.header.stamp) : now;
+  const Time given =
+    message.header.stamp.sec * std::int64_t{1000000000} + message.header.stamp.nanosec;
+  const Time stamp = given == 0 ? now : given;
   std::string problem = check(message, stamp, now);
   if (!problem.empty())
   {
@@ -134,7 +135,7 @@ bool JointReadings::is_good(const double * value)
 }
 
 void JointReadings::add_joint(
-  const std::string & name, double stamp, const double * position, const double * velocity,
+  const std::string & name, Time stamp, const double * position, const double * velocity,
   const double * effort)
 {
   const int coordinate = find(system_.coordinate_names(), name);
@@ -165,7 +166,7 @@ void JointReadings::add_joint(
 }
 
 void JointReadings::add_position(
-  std::size_t coordinate, double stamp, double value, const double * velocity)
+  std::size_t coordinate, Time stamp, double value, const double * velocity)
 {
   const Reading before = positions_[coordinate];
   const bool is_first = !has_position_[coordinate];
@@ -188,7 +189,7 @@ void JointReadings::add_position(
   }
   else if (stamp > before.time)
   {
-    rate = (value - before.value) / (stamp - before.time);
+    rate = (value - before.value) / seconds(stamp - before.time);
   }
   positions_[coordinate] = {value, stamp};
   rates_[coordinate] = {rate, stamp};
@@ -219,7 +220,7 @@ std::vector<bool> JointReadings::measured_speeds() const
   return measured;
 }
 
-std::string JointReadings::read(double now, Eigen::VectorXd & q, Eigen::VectorXd & u) const
+std::string JointReadings::read(Time now, Eigen::VectorXd & q, Eigen::VectorXd & u) const
 {
   for (std::size_t i = 0; i < positions_.size(); ++i)
   {
@@ -227,7 +228,7 @@ std::string JointReadings::read(double now, Eigen::VectorXd & q, Eigen::VectorXd
     {
       continue;
     }
-    if (!(now - positions_[i].time <= timeout_))
+    if (now - positions_[i].time > timeout_)
     {
       return system_.coordinate_names()[i];
     }
@@ -285,11 +286,11 @@ void JointReadings::add_speeds_of_rates(Eigen::VectorXd & q, Eigen::VectorXd & u
   }
 }
 
-bool JointReadings::read_effort(double now, Eigen::VectorXd & effort) const
+bool JointReadings::read_effort(Time now, Eigen::VectorXd & effort) const
 {
   for (std::size_t i = 0; i < efforts_.size(); ++i)
   {
-    if (!has_effort_[i] || !(now - efforts_[i].time <= timeout_))
+    if (!has_effort_[i] || now - efforts_[i].time > timeout_)
     {
       return false;
     }

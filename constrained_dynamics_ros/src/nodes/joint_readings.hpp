@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,21 +22,24 @@ public:
   /// @param timeout age [s] from which a message or value is too old.
   JointReadings(const constrained_dynamics::System & system, double timeout);
 
-  /// Takes a message over. @param now on the clock of the stamps [s].
+  /// A time on the clock of the stamps [ns].
+  using Time = std::int64_t;
+
+  /// Takes a message over.
   /// @return empty, or what is wrong with the message as a whole; then nothing of it was taken.
-  std::string add(const sensor_msgs::msg::JointState & message, double now);
+  std::string add(const sensor_msgs::msg::JointState & message, Time now);
 
   /// Coordinates that were read since the last `clear`, and speeds that are known with them.
   const std::vector<bool> & measured_coordinates() const { return has_position_; }
   std::vector<bool> measured_speeds() const;
   /// Writes what is known into q and u; the rest is left alone.
   /// @return empty, or the name of a coordinate whose last value is too old at `now`.
-  std::string read(double now, Eigen::VectorXd & q, Eigen::VectorXd & u) const;
+  std::string read(Time now, Eigen::VectorXd & q, Eigen::VectorXd & u) const;
   /// Writes the efforts. @return whether all inputs have one that is not too old.
-  bool read_effort(double now, Eigen::VectorXd & effort) const;
+  bool read_effort(Time now, Eigen::VectorXd & effort) const;
 
-  /// Stamp of the newest value [s]. Whether there is one: has_values().
-  double newest() const { return newest_; }
+  /// Stamp of the newest value. Whether there is one: has_values().
+  Time newest() const { return newest_; }
   bool has_values() const { return has_values_; }
   /// Changes with each message that was taken.
   long count() const { return count_; }
@@ -53,20 +57,20 @@ private:
   struct Reading
   {
     double value = 0.0;
-    double time = 0.0;  // stamp [s]
+    Time time = 0;  // stamp
   };
 
-  std::string check(const sensor_msgs::msg::JointState & message, double stamp, double now) const;
+  std::string check(const sensor_msgs::msg::JointState & message, Time stamp, Time now) const;
   void add_joint(
-    const std::string & name, double stamp, const double * position, const double * velocity,
+    const std::string & name, Time stamp, const double * position, const double * velocity,
     const double * effort);
-  void add_position(std::size_t coordinate, double stamp, double value, const double * velocity);
+  void add_position(std::size_t coordinate, Time stamp, double value, const double * velocity);
   bool is_good(const double * value);
   /// Speeds of coordinates whose rates are several speeds, from all of these rates.
   void add_speeds_of_rates(Eigen::VectorXd & q, Eigen::VectorXd & u) const;
 
   const constrained_dynamics::System & system_;
-  double timeout_;
+  Time timeout_;
   std::vector<int> speed_of_coordinate_;  // "dx" of coordinate x; −1: it has none of its own
   // Speeds that have no coordinate of their own, and the coordinates whose rates they are.
   std::vector<int> joint_speeds_;
@@ -80,7 +84,7 @@ private:
   std::vector<bool> has_rate_;
   std::vector<bool> has_speed_;
   std::vector<bool> has_effort_;
-  double newest_ = 0.0;
+  Time newest_ = 0;
   bool has_values_ = false;
   long count_ = 0;
   long refused_ = 0;

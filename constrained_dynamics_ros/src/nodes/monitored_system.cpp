@@ -28,7 +28,7 @@ MonitoredSystem::MonitoredSystem(constrained_dynamics::Scenario scenario, const 
   solved_speeds_.setZero(state_.u.size());
 }
 
-std::string MonitoredSystem::update(double now)
+std::string MonitoredSystem::update(JointReadings::Time now)
 {
   if (!readings_.has_values())
   {
@@ -44,7 +44,7 @@ std::string MonitoredSystem::update(double now)
   {
     start_time_ = readings_.newest();
   }
-  next.time = readings_.newest() - start_time_;
+  next.time = 1e-9 * static_cast<double>(readings_.newest() - start_time_);
   prepare_completion();
   const std::string problem = complete(next);
   if (!problem.empty())
@@ -121,7 +121,7 @@ void MonitoredSystem::filter_acceleration(const State & state)
   acceleration_ += weight * ((state.u - state_.u) / step - acceleration_);
 }
 
-Status MonitoredSystem::find_inputs(double now, const State & state)
+Status MonitoredSystem::find_inputs(JointReadings::Time now, const State & state)
 {
   solved_speeds_ = state.u;
   has_measured_effort_ =

@@ -42,9 +42,9 @@ public:
   JointReadings & readings() { return readings_; }
   const JointReadings & readings() const { return readings_; }
 
-  /// Finds state and forces from what was read. @param now on the clock of the stamps [s].
+  /// Finds state and forces from what was read.
   /// @return empty, or why there are none; then nothing changed.
-  std::string update(double now);
+  std::string update(JointReadings::Time now);
 
   /// Switches a constraint. @return empty, or why that is not possible; then nothing changed.
   std::string set_active(const std::string & name, bool active);
@@ -68,7 +68,8 @@ private:
   /// Where what is measured changed.
   void prepare_completion();
   std::string complete(constrained_dynamics::State & state);
-  constrained_dynamics::Status find_inputs(double now, const constrained_dynamics::State & state);
+  constrained_dynamics::Status find_inputs(
+    JointReadings::Time now, const constrained_dynamics::State & state);
   void filter_acceleration(const constrained_dynamics::State & state);
 
   constrained_dynamics::Scenario scenario_;
@@ -86,7 +87,7 @@ private:
   Eigen::VectorXd inputs_;
   Eigen::VectorXd solved_speeds_;
   bool has_measured_effort_ = false;
-  double start_time_ = 0.0;
+  JointReadings::Time start_time_ = 0;
   constrained_dynamics::Status status_ = constrained_dynamics::Status::kOk;
 };
 

@@ -11,12 +11,12 @@
 
 #include <constrained_dynamics/scenario.hpp>
 #include <constrained_dynamics/state_completion.hpp>
+#include <constrained_dynamics_ros/inverse_dynamics.hpp>
 #include <controller_interface/chainable_controller_interface.hpp>
 #include <sensor_msgs/msg/joint_state.hpp>
 
 #include "constrained_dynamics_controllers/constraint_force_broadcaster_parameters.hpp"
 #include "constrained_dynamics_controllers/constraint_outputs.hpp"
-#include "constrained_dynamics_controllers/inverse_dynamics.hpp"
 #include "constrained_dynamics_controllers/model_parameters.hpp"
 #include "constrained_dynamics_controllers/state_mapping.hpp"
 
@@ -69,7 +69,7 @@ private:
   std::unique_ptr<StateMapping> mapping_;
   std::unique_ptr<constrained_dynamics::Workspace> workspace_;
   std::unique_ptr<constrained_dynamics::StateCompletion> completion_;
-  std::unique_ptr<InverseDynamics> inverse_dynamics_;
+  std::unique_ptr<constrained_dynamics_ros::InverseDynamics> inverse_dynamics_;
   std::shared_ptr<ConstraintOutputs> outputs_;
   std::unique_ptr<CyclicPublisher<JointState>> torques_;
   std::vector<std::array<int, 3>> joint_of_input_;  // input, coordinate, speed

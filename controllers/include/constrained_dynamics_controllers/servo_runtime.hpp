@@ -11,8 +11,8 @@
 #include <constrained_dynamics/servo_law.hpp>
 #include <constrained_dynamics/state_completion.hpp>
 #include <constrained_dynamics/status.hpp>
+#include <constrained_dynamics_ros/inverse_dynamics.hpp>
 
-#include "constrained_dynamics_controllers/inverse_dynamics.hpp"
 #include "constrained_dynamics_controllers/task_reference.hpp"
 
 /// @file
@@ -196,7 +196,7 @@ private:
   std::vector<bool> measured_speeds_;
   constrained_dynamics::ServoWorkspace workspace_;
   constrained_dynamics::StateCompletion completion_;
-  InverseDynamics inverse_dynamics_;
+  constrained_dynamics_ros::InverseDynamics inverse_dynamics_;
   std::vector<TaskReference> references_;
   std::vector<int> force_constraint_;  // of each task: whose forces it is about, −1: of none
   double null_space_age_ = 0.0;

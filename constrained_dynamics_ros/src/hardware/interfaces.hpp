@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hardware_interface/handle.hpp>
+#include <hardware_interface/hardware_info.hpp>
+#include <hardware_interface/types/hardware_interface_type_values.hpp>
+
+#include <constrained_dynamics/dynamics.hpp>
+
+namespace constrained_dynamics_ros::simulated
+{
+
+/// Commands of a joint, as bits.
+enum Command : unsigned
+{
+  kNone = 0,
+  kPosition = 1,
+  kVelocity = 2,
+  kEffort = 4,
+};
+constexpr std::array<std::pair<const char *, Command>, 3> kCommands = {
+  {{hardware_interface::HW_IF_POSITION, kPosition},
+   {hardware_interface::HW_IF_VELOCITY, kVelocity},
+   {hardware_interface::HW_IF_EFFORT, kEffort}}};
+
+/// What a state interface shows.
+enum class Quantity
+{
+  kPosition,
+  kVelocity,
+  kAcceleration,
+  kEffort,      // of a joint
+  kForce,       // of a constraint on its body A
+  kTorque,      // likewise
+  kMultiplier,  // of a row
+};
+
+struct Channel
+{
+  std::string name;
+  Quantity quantity;
+  int index;  // of a coordinate, speed, joint, pair of wrenches or row
+  int axis = 0;
+  hardware_interface::StateInterface::SharedPtr handle;
+};
+
+struct Joint
+{
+  std::string name;
+  int coordinate = -1;
+  int speed = -1;
+  int input = -1;  // −1: no command of effort
+  int drive = -1;  // −1: none of position or velocity
+  unsigned claimed = kNone;
+  unsigned next = kNone;  // from the next switch on
+  std::array<hardware_interface::CommandInterface::SharedPtr, 3>
+    commands;  // as kCommands; null: not declared
+};
+
+/// What a <ros2_control> tag declares, found in a simulated system.
+class InterfaceTable
+{
+public:
+  InterfaceTable() = default;
+  /// @throw std::invalid_argument naming the joint, sensor or interface that cannot be, and what is
+  /// allowed.
+  InterfaceTable(
+    const hardware_interface::HardwareInfo & info, const constrained_dynamics::Dynamics & dynamics);
+
+  std::vector<Joint> joints;
+  std::vector<std::string> driven;  ///< joints that can follow positions or velocities
+  std::vector<Channel> channels;
+  std::vector<std::size_t> unlisted;  ///< channels that no tag declares
+
+private:
+  using System = constrained_dynamics::System;
+  void add_joint(const System & system, const hardware_interface::ComponentInfo & info);
+  void add_state(const Joint & joint, const std::string & interface);
+  void add_command(const System & system, const std::string & interface, Joint & joint);
+  void add_sensor(
+    const constrained_dynamics::ConstraintSet & constraints,
+    const hardware_interface::ComponentInfo & info);
+  void add_unlisted(const System & system);
+};
+
+}  // namespace constrained_dynamics_ros::simulated
