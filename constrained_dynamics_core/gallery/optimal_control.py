@@ -21,7 +21,7 @@ LEAST_PUSH = 5.0  # [N]
 START, END = {"height": 0.0, "pitch": 0.0}, {"height": 0.6, "pitch": 0.0}
 SCALE = 20.0  # of torques [N m]
 # Bounds of the search; none of them is reached by the solution.
-MOST_TORQUE, MOST_TURN, MOST_SPEED = 100.0, 0.7, 8.0  # [N m], [rad] from the first guess, [rad/s]
+MOST_TORQUE, MOST_TURN, MOST_SPEED = 100.0, 1.2, 8.0  # [N m], [rad] from the first guess, [rad/s]
 MOST_ITERATIONS = 150
 
 
