@@ -358,11 +358,11 @@ TEST(ServoRuntime, when_state_stays_away_expect_what_the_fallback_says)
     Loop loop(scenario, options);
     loop.run(300);
     const VectorXd before = loop.runtime->command();
-    const VectorXd q = loop.plant.state().q;
     CycleReport report;
     for (int i = 0; i < 200; ++i)
     {
-      report = loop.cycle([](VectorXd & q_in, VectorXd &) { q_in(1) = kNan; });
+      report = loop.cycle([](VectorXd & q_in, VectorXd & u_in)
+                          { q_in.setConstant(kNan), u_in.setConstant(kNan); });
     }
     EXPECT_EQ(report.mode, Mode::kFallback);
     EXPECT_EQ(report.failed, fallback == Fallback::kError);

@@ -197,6 +197,8 @@ def played_scenario(system):
                     'rate': _positive('rate', argument('rate')),
                     'real_time_factor': _positive('real_time_factor', argument('real_time_factor')),
                     'markers.force_scale': _positive('force_scale', argument('force_scale')),
+                    'markers.shaft_diameter': 0.02,
+                    'markers.legend_position': [0.0, 0.0, 0.9],
                     'loop': True,
                 }, clock],
                 on_exit=Shutdown(reason='scenario_player ended'),
