@@ -50,6 +50,11 @@ RowLaw read_law(const ScenarioReader & reader)
   const double mass = reader.positive_or("mass", 1.0);
   const double damping = nonnegative_or(reader, "damping", 0.0) / mass;
   const double stiffness = nonnegative_or(reader, "stiffness", 0.0) / mass;
+  if (!(stiffness > 0.0 || damping > 0.0))
+  {
+    // It would sink in at the speed with which it touches.
+    reader.fail_here("neither stiffness nor damping; allowed: one of them above 0");
+  }
   if (kind == "kelvin_voigt")
   {
     law.velocity_gain = -damping;

@@ -878,6 +878,7 @@ events: [{time: 1, switch: rod, active: true}]
   EXPECT_EQ(message_of(text), "(accepted)");
   const std::vector<std::pair<std::string, std::string>> wrong = {
     {"constraints.floor.unilateral.restitution=1.5", "1.5: allowed: a number from 0 to 1"},
+    {"constraints.floor.unilateral={law: {kind: kelvin_voigt}}", "neither stiffness nor damping"},
     {"constraints.floor.unilateral.side=left", "left"},
     {"constraints.floor.unilateral.friction.rows=slipp", "slipp: no such constraint"},
     {"constraints.floor.unilateral.friction.coefficient=-1", "-1"},
