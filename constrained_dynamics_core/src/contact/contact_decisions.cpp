@@ -9,8 +9,6 @@ namespace constrained_dynamics
 namespace
 {
 
-// Slower than this after an impact a contact stays closed [m/s, rad/s].
-constexpr double kStays = 1e-10;
 // Impacts of one contact that follow each other faster than this are chatter [s] …
 constexpr double kChatterTime = 1e-10;
 // … and after this many of them there is no restitution any more.
@@ -512,6 +510,14 @@ Status ContactRuntime::decide(
     }
     switch_rows(workspace);
     status = solve(host.input_values(), workspace);
+    if (!has_output(status))
+    {
+      return status;
+    }
+  }
+  if (!slips_follow(0.0, workspace))
+  {
+    status = choose_by_split(host, workspace);
     if (!has_output(status))
     {
       return status;

@@ -37,6 +37,7 @@ ContactRuntime::ContactRuntime(
     dynamics.system().speed_count(), static_cast<int>(normal_.size() + 2 * friction_.size()) + 1),
   cone_contacts_(normal_.size() + friction_.size()),
   cone_owner_(cone_contacts_.size(), 0),
+  cone_friction_(friction_),
   impact_solver_(dynamics, normal_.size()),
   impact_(dynamics),
   impact_solution_(dynamics, normal_.size())
