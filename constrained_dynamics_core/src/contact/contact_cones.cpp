@@ -197,9 +197,8 @@ bool ContactRuntime::begins_to_slide(int friction, const Workspace & workspace) 
          slip_speed(friction, workspace) <= creep_speed(friction);
 }
 
-/// Whether what begins to slide is accelerated along its direction: the least cosine between them.
-/// @pre solve.
-bool ContactRuntime::slips_follow(double cosine, const Workspace & workspace) const noexcept
+/// Whether what begins to slide is accelerated along its direction. @pre solve.
+bool ContactRuntime::slips_follow(const Workspace & workspace) const noexcept
 {
   const Rows & rows = workspace.rows();
   const Eigen::VectorXd & acceleration = workspace.solution().acceleration;
@@ -217,7 +216,7 @@ bool ContactRuntime::slips_follow(double cosine, const Workspace & workspace) co
       length = std::hypot(length, slip);
       size += rows.jacobian.row(row).norm() * acceleration.norm() + std::abs(rows.bias(row));
     }
-    if (along < cosine * length - kForceRounding * size)
+    if (along < kAligned * length - kForceRounding * size)
     {
       return false;
     }
@@ -266,7 +265,7 @@ Status ContactRuntime::choose_by_split(const ContactHost & host, Workspace & wor
     {
       break;
     }
-    if (holds(workspace) && slips_follow(kAligned, workspace))
+    if (holds(workspace) && slips_follow(workspace))
     {
       return status;
     }

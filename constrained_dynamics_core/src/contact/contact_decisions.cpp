@@ -240,7 +240,10 @@ void ContactRuntime::choose_normals(const Workspace & workspace) noexcept
       touching_[i] != 0 && gap_rate(contact, workspace) <= std::max(kStays * scale, unseen_);
     const bool pulls = before == Normal::kClosed && has_fired;
     candidate_[i] = stays && !pulls;
-    normal_[i] = candidate_[i] != 0 ? Normal::kClosed : Normal::kOpen;
+    // Where others share its load they also hold it where it is, and it touches on.
+    const bool is_held =
+      stays && pulls && workspace.solution().redundancy(row_of_contact(contact)) > kRedundant;
+    normal_[i] = candidate_[i] != 0 ? Normal::kClosed : is_held ? Normal::kIdle : Normal::kOpen;
   }
 }
 
@@ -515,7 +518,7 @@ Status ContactRuntime::decide(
       return status;
     }
   }
-  if (!slips_follow(0.0, workspace))
+  if (!slips_follow(workspace))
   {
     status = choose_by_split(host, workspace);
     if (!has_output(status))

@@ -9,14 +9,6 @@
 namespace constrained_dynamics
 {
 
-namespace
-{
-
-// Redundancy of a row (see Solution) from which on others share its load.
-constexpr double kRedundant = 1e-6;
-
-}  // namespace
-
 ContactRuntime::ContactRuntime(
   const Dynamics & dynamics, std::shared_ptr<const ContactSet> contacts)
 : dynamics_(&dynamics),

@@ -19,6 +19,8 @@ constexpr double kTouch = 1e-9;
 constexpr double kStays = 1e-10;
 // Forces below this fraction of the largest are rounding.
 constexpr double kForceRounding = 1e-11;
+// Redundancy of a row (see Solution) from which on others share its load.
+constexpr double kRedundant = 1e-6;
 
 /// What decisions about contacts need of a simulation.
 class ContactHost
@@ -174,7 +176,7 @@ private:
   bool holds(const Workspace & workspace) const noexcept;
   Status choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept;
   bool begins_to_slide(int friction, const Workspace & workspace) const noexcept;
-  bool slips_follow(double cosine, const Workspace & workspace) const noexcept;
+  bool slips_follow(const Workspace & workspace) const noexcept;
   Status choose_by_split(const ContactHost & host, Workspace & workspace) noexcept;
   Status begin_cones(
     const ContactHost & host, const Workspace & workspace, bool with_split) noexcept;
