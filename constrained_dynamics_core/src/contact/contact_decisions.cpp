@@ -28,6 +28,7 @@ void ContactRuntime::reset(Workspace & workspace) noexcept CD_NONBLOCKING
   std::fill(fired_.begin(), fired_.end(), static_cast<char>(0));
   std::fill(impacts_in_a_row_.begin(), impacts_in_a_row_.end(), 0);
   std::fill(last_impact_.begin(), last_impact_.end(), -1e300);
+  std::fill(let_go_.begin(), let_go_.end(), -1e300);
   std::fill(gave_way_.begin(), gave_way_.end(), -1e300);
   workspace.given_multipliers().setZero();
   switch_rows(workspace);
@@ -199,7 +200,7 @@ Status ContactRuntime::strike(
 }
 
 /// Which contacts may push after this instant.
-void ContactRuntime::choose_normals(const Workspace & workspace) noexcept
+void ContactRuntime::choose_normals(double time, const Workspace & workspace) noexcept
 {
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
@@ -239,7 +240,12 @@ void ContactRuntime::choose_normals(const Workspace & workspace) noexcept
     const bool stays =
       touching_[i] != 0 && gap_rate(contact, workspace) <= std::max(kStays * scale, unseen_);
     const bool pulls = before == Normal::kClosed && has_fired;
-    candidate_[i] = stays && !pulls;
+    // What was let go at this instant is not asked again because another is: forces that are
+    // rounding would pass between them for ever. Where it is pressed after all its gap closes.
+    const bool waits = before == Normal::kOpen && !has_fired && time - let_go_[i] < kChatterTime &&
+                       gap_rate(contact, workspace) >= -kStays;
+    let_go_[i] = pulls ? time : let_go_[i];
+    candidate_[i] = stays && !pulls && !waits;
     // Where others share its load they also hold it where it is, and it touches on.
     const bool is_held =
       stays && pulls && workspace.solution().redundancy(row_of_contact(contact)) > kRedundant;
@@ -483,7 +489,7 @@ Status ContactRuntime::decide(
       return worst;
     }
   }
-  choose_normals(workspace);
+  choose_normals(time, workspace);
   choose_slips(time, workspace);
   switch_rows(workspace);
   // What closes or stops slipping now had up to its tolerance of velocity left.

@@ -170,7 +170,7 @@ private:
   Status strike(
     double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
     ContactHost & host) noexcept;
-  void choose_normals(const Workspace & workspace) noexcept;
+  void choose_normals(double time, const Workspace & workspace) noexcept;
   void choose_slips(double time, const Workspace & workspace) noexcept;
   void stop_slips(Workspace & workspace) noexcept;
   bool holds(const Workspace & workspace) const noexcept;
@@ -204,6 +204,7 @@ private:
   std::vector<double> law_force_;
   std::vector<int> impacts_in_a_row_;
   std::vector<double> last_impact_;
+  std::vector<double> let_go_;  // when contacts would have pulled
 
   std::vector<int> sliding_;  // frictions with an unknown normal force
   Eigen::VectorXd base_normals_;
