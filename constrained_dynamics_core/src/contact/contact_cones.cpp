@@ -6,12 +6,24 @@
 namespace constrained_dynamics
 {
 
-/// Modes by the cone problem of accelerations and forces over all candidates.
-Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept
+namespace
+{
+
+// Splits of redundant loads over the contacts that are tried until slip begins along its direction.
+constexpr int kMostSplits = 30;
+// … which is when the cosine between the two has come to this.
+constexpr double kAligned = 0.999;
+
+}  // namespace
+
+/// Forces that are known and rows that are met whatever the contacts do. With a split the normal
+/// forces are those of the last solve, and only friction that sticks or begins to slide is asked
+/// for; without it all forces of candidates are.
+Status ContactRuntime::begin_cones(
+  const ContactHost & host, const Workspace & workspace, bool with_split) noexcept
 {
   const SystemTerms & terms = workspace.terms();
   const Rows & rows = workspace.rows();
-  // Forces that are known: all but those of candidates.
   force_ = terms.force;
   force_.noalias() += terms.input_matrix * host.input_values();
   for (std::size_t i = 0; i < normal_.size(); ++i)
@@ -24,13 +36,16 @@ Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & wor
   }
   for (std::size_t i = 0; i < friction_.size(); ++i)
   {
+    const int k = static_cast<int>(i);
     const int contact = set_->frictions()[i].contact;
-    const bool is_known = friction_[i].slip == Slip::kDahl ||
-                          (friction_[i].slip == Slip::kSlide &&
-                           (contact < 0 || candidate_[static_cast<std::size_t>(contact)] == 0));
-    for (int r = 0; is_known && r < row_count(static_cast<int>(i)); ++r)
+    const bool is_given = with_split
+                            ? !begins_to_slide(k, workspace)
+                            : contact < 0 || candidate_[static_cast<std::size_t>(contact)] == 0;
+    const bool is_known =
+      friction_[i].slip == Slip::kDahl || (friction_[i].slip == Slip::kSlide && is_given);
+    for (int r = 0; is_known && r < row_count(k); ++r)
     {
-      const int row = row_of_friction(static_cast<int>(i)) + r;
+      const int row = row_of_friction(k) + r;
       force_ += workspace.given_multipliers()(row) * rows.jacobian.row(row).transpose();
     }
   }
@@ -52,31 +67,76 @@ Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & wor
   }
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
-    if (normal_[i] == Normal::kClosed && set_->contacts()[i].adhesive)
+    if (normal_[i] == Normal::kClosed && (with_split || set_->contacts()[i].adhesive))
     {
       const int row = row_of_contact(static_cast<int>(i));
       row_buffer_ = rows.jacobian.row(row).transpose();
       cone_.add_equality(row_buffer_, rows.bias(row));
     }
   }
+  return Status::kOk;
+}
+
+void ContactRuntime::add_tangents(
+  int friction, const Workspace & workspace, ConeContact & to) noexcept
+{
+  const Rows & rows = workspace.rows();
+  to.tangent_count = row_count(friction);
+  for (int r = 0; r < to.tangent_count; ++r)
+  {
+    const int row = row_of_friction(friction) + r;
+    row_buffer_ = rows.jacobian.row(row).transpose();
+    to.tangent[r] = cone_.add_row(row_buffer_, rows.bias(row));
+  }
+}
+
+Status ContactRuntime::solve_cones(int count, const Workspace & workspace) noexcept
+{
+  const Status status = cone_.solve(cone_contacts_.data(), count);
+  // What slides does so with the kinetic coefficient, which also changes its direction.
+  bool changed = false;
+  for (int i = 0; i < count && status != Status::kNoUniqueSolution; ++i)
+  {
+    ConeContact & contact = cone_contacts_[static_cast<std::size_t>(i)];
+    const int owner = cone_owner_[static_cast<std::size_t>(i)];
+    const int friction = owner < 0 ? -1 - owner : set_->friction_of(owner);
+    if (contact.sliding || contact.tangent_count == 0 || !is_at_rim(contact))
+    {
+      continue;
+    }
+    const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
+    const double kinetic =
+      owner < 0 ? static_bound(friction, workspace) * (law.kinetic / law.stiction) : law.kinetic;
+    changed = changed || kinetic != contact.friction;
+    contact.friction = kinetic;
+  }
+  return changed ? cone_.solve(cone_contacts_.data(), count) : status;
+}
+
+/// Modes by the cone problem of accelerations and forces over all candidates.
+Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept
+{
+  const Rows & rows = workspace.rows();
+  const Status begun = begin_cones(host, workspace, false);
+  if (begun != Status::kOk)
+  {
+    return begun;
+  }
   int count = 0;
-  const auto add_tangents = [&](int friction, ConeContact & to)
+  const auto add_friction = [&](int friction, ConeContact & to)
   {
     const FrictionState & state = friction_[static_cast<std::size_t>(friction)];
     const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
     to.sliding = state.slip == Slip::kSlide;
     const bool moves = to.sliding || gives_way_[static_cast<std::size_t>(friction)] != 0;
     to.friction = moves ? law.kinetic : law.stiction;
-    to.tangent_count = to.friction > 0.0 ? row_count(friction) : 0;
     if (to.sliding)
     {
       slide_direction(friction, workspace, to.direction);
     }
-    for (int r = 0; r < to.tangent_count; ++r)
+    if (to.friction > 0.0)
     {
-      const int row = row_of_friction(friction) + r;
-      row_buffer_ = rows.jacobian.row(row).transpose();
-      to.tangent[r] = cone_.add_row(row_buffer_, rows.bias(row));
+      add_tangents(friction, workspace, to);
     }
   };
   for (std::size_t i = 0; i < normal_.size(); ++i)
@@ -99,7 +159,7 @@ Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & wor
     const int friction = set_->friction_of(contact);
     if (friction >= 0)
     {
-      add_tangents(friction, to);
+      add_friction(friction, to);
     }
     cone_owner_[static_cast<std::size_t>(count++)] = contact;
   }
@@ -115,35 +175,104 @@ Status ContactRuntime::choose_by_cones(const ContactHost & host, Workspace & wor
     {
       ConeContact & to = cone_contacts_[static_cast<std::size_t>(count)];
       to = ConeContact{};
-      add_tangents(static_cast<int>(i), to);
+      add_friction(static_cast<int>(i), to);
       to.friction = static_bound(static_cast<int>(i), workspace);
       cone_owner_[static_cast<std::size_t>(count++)] = -1 - static_cast<int>(i);
     }
   }
-  Status status = cone_.solve(cone_contacts_.data(), count);
-  // What slides does so with the kinetic coefficient, which also changes its direction.
-  bool changed = false;
-  for (int i = 0; i < count && status != Status::kNoUniqueSolution; ++i)
-  {
-    ConeContact & contact = cone_contacts_[static_cast<std::size_t>(i)];
-    const int owner = cone_owner_[static_cast<std::size_t>(i)];
-    const int friction = owner < 0 ? -1 - owner : set_->friction_of(owner);
-    if (contact.sliding || contact.tangent_count == 0 || !is_at_rim(contact))
-    {
-      continue;
-    }
-    const DryFriction & law = set_->frictions()[static_cast<std::size_t>(friction)];
-    const double kinetic = owner < 0 ? contact.friction * law.kinetic / law.stiction : law.kinetic;
-    changed = changed || kinetic != contact.friction;
-    contact.friction = kinetic;
-  }
-  status = changed ? cone_.solve(cone_contacts_.data(), count) : status;
+  const Status status = solve_cones(count, workspace);
   if (status == Status::kNoUniqueSolution)
   {
     return status;
   }
   read_cones(count);
   return Status::kOk;
+}
+
+/// Whether it slides without having come anywhere yet: its direction is that of a decision.
+bool ContactRuntime::begins_to_slide(int friction, const Workspace & workspace) const noexcept
+{
+  const FrictionState & state = friction_[static_cast<std::size_t>(friction)];
+  return state.slip == Slip::kSlide && !state.armed && is_dry(friction) &&
+         slip_speed(friction, workspace) <= creep_speed(friction);
+}
+
+/// Whether what begins to slide is accelerated along its direction. @pre solve.
+bool ContactRuntime::slips_follow(const Workspace & workspace) const noexcept
+{
+  const Rows & rows = workspace.rows();
+  const Eigen::VectorXd & acceleration = workspace.solution().acceleration;
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    const int k = static_cast<int>(i);
+    double along = 0.0;
+    double length = 0.0;
+    double size = 0.0;
+    for (int r = 0; begins_to_slide(k, workspace) && r < row_count(k); ++r)
+    {
+      const int row = row_of_friction(k) + r;
+      const double slip = rows.jacobian.row(row).dot(acceleration) - rows.bias(row);
+      along += friction_[i].direction[r] * slip;
+      length = std::hypot(length, slip);
+      size += rows.jacobian.row(row).norm() * acceleration.norm() + std::abs(rows.bias(row));
+    }
+    if (along < kAligned * length - kForceRounding * size)
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Contacts that share a load redundantly split it in one way in the cone problem and in another
+/// with their rows, and the direction in which slip begins depends on the split: what the first
+/// sends one way the second may send back, at once and for ever. Slip then begins, or does not, by
+/// the normal forces of the rows, in a problem of friction alone, which in turn change with it.
+/// Where that does not settle the modes remain as they were. @pre solve.
+Status ContactRuntime::choose_by_split(const ContactHost & host, Workspace & workspace) noexcept
+{
+  cone_friction_ = friction_;
+  for (int k = 0; k < kMostSplits; ++k)
+  {
+    if (begin_cones(host, workspace, true) != Status::kOk)
+    {
+      break;
+    }
+    int count = 0;
+    for (std::size_t i = 0; i < friction_.size(); ++i)
+    {
+      const int friction = static_cast<int>(i);
+      const DryFriction & law = set_->frictions()[i];
+      const bool begins = begins_to_slide(friction, workspace);
+      if (begins || friction_[i].slip == Slip::kStick)
+      {
+        ConeContact & to = cone_contacts_[static_cast<std::size_t>(count)];
+        to = ConeContact{};
+        to.friction =
+          static_bound(friction, workspace) * (begins ? law.kinetic / law.stiction : 1.0);
+        add_tangents(friction, workspace, to);
+        cone_owner_[static_cast<std::size_t>(count++)] = -1 - friction;
+      }
+    }
+    if (solve_cones(count, workspace) != Status::kOk)
+    {
+      break;
+    }
+    read_cones(count);
+    switch_rows(workspace);
+    const Status status = solve(host.input_values(), workspace);
+    if (!has_output(status))
+    {
+      break;
+    }
+    if (holds(workspace) && slips_follow(workspace))
+    {
+      return status;
+    }
+  }
+  friction_ = cone_friction_;
+  switch_rows(workspace);
+  return solve(host.input_values(), workspace);
 }
 
 /// Whether friction is at its bound.

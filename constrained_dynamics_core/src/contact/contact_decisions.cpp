@@ -9,8 +9,6 @@ namespace constrained_dynamics
 namespace
 {
 
-// Slower than this after an impact a contact stays closed [m/s, rad/s].
-constexpr double kStays = 1e-10;
 // Impacts of one contact that follow each other faster than this are chatter [s] …
 constexpr double kChatterTime = 1e-10;
 // … and after this many of them there is no restitution any more.
@@ -30,6 +28,7 @@ void ContactRuntime::reset(Workspace & workspace) noexcept CD_NONBLOCKING
   std::fill(fired_.begin(), fired_.end(), static_cast<char>(0));
   std::fill(impacts_in_a_row_.begin(), impacts_in_a_row_.end(), 0);
   std::fill(last_impact_.begin(), last_impact_.end(), -1e300);
+  std::fill(let_go_.begin(), let_go_.end(), -1e300);
   std::fill(gave_way_.begin(), gave_way_.end(), -1e300);
   workspace.given_multipliers().setZero();
   switch_rows(workspace);
@@ -201,7 +200,7 @@ Status ContactRuntime::strike(
 }
 
 /// Which contacts may push after this instant.
-void ContactRuntime::choose_normals(const Workspace & workspace) noexcept
+void ContactRuntime::choose_normals(double time, const Workspace & workspace) noexcept
 {
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
@@ -241,8 +240,16 @@ void ContactRuntime::choose_normals(const Workspace & workspace) noexcept
     const bool stays =
       touching_[i] != 0 && gap_rate(contact, workspace) <= std::max(kStays * scale, unseen_);
     const bool pulls = before == Normal::kClosed && has_fired;
-    candidate_[i] = stays && !pulls;
-    normal_[i] = candidate_[i] != 0 ? Normal::kClosed : Normal::kOpen;
+    // What was let go at this instant is not asked again because another is: forces that are
+    // rounding would pass between them for ever. Where it is pressed after all its gap closes.
+    const bool waits = before == Normal::kOpen && !has_fired && time - let_go_[i] < kChatterTime &&
+                       gap_rate(contact, workspace) >= -kStays;
+    let_go_[i] = pulls ? time : let_go_[i];
+    candidate_[i] = stays && !pulls && !waits;
+    // Where others share its load they also hold it where it is, and it touches on.
+    const bool is_held =
+      stays && pulls && workspace.solution().redundancy(row_of_contact(contact)) > kRedundant;
+    normal_[i] = candidate_[i] != 0 ? Normal::kClosed : is_held ? Normal::kIdle : Normal::kOpen;
   }
 }
 
@@ -482,7 +489,7 @@ Status ContactRuntime::decide(
       return worst;
     }
   }
-  choose_normals(workspace);
+  choose_normals(time, workspace);
   choose_slips(time, workspace);
   switch_rows(workspace);
   // What closes or stops slipping now had up to its tolerance of velocity left.
@@ -512,6 +519,14 @@ Status ContactRuntime::decide(
     }
     switch_rows(workspace);
     status = solve(host.input_values(), workspace);
+    if (!has_output(status))
+    {
+      return status;
+    }
+  }
+  if (!slips_follow(workspace))
+  {
+    status = choose_by_split(host, workspace);
     if (!has_output(status))
     {
       return status;

@@ -9,14 +9,6 @@
 namespace constrained_dynamics
 {
 
-namespace
-{
-
-// Redundancy of a row (see Solution) from which on others share its load.
-constexpr double kRedundant = 1e-6;
-
-}  // namespace
-
 ContactRuntime::ContactRuntime(
   const Dynamics & dynamics, std::shared_ptr<const ContactSet> contacts)
 : dynamics_(&dynamics),
@@ -33,10 +25,12 @@ ContactRuntime::ContactRuntime(
   law_force_(normal_.size(), 0.0),
   impacts_in_a_row_(normal_.size(), 0),
   last_impact_(normal_.size(), -1e300),
+  let_go_(normal_.size(), -1e300),
   cone_(
     dynamics.system().speed_count(), static_cast<int>(normal_.size() + 2 * friction_.size()) + 1),
   cone_contacts_(normal_.size() + friction_.size()),
   cone_owner_(cone_contacts_.size(), 0),
+  cone_friction_(friction_),
   impact_solver_(dynamics, normal_.size()),
   impact_(dynamics),
   impact_solution_(dynamics, normal_.size())
@@ -378,7 +372,11 @@ double ContactRuntime::event_tolerance(int i, const Workspace & workspace) const
                           ? normal_[static_cast<std::size_t>(i)] == Normal::kClosed &&
                               !set_->contacts()[static_cast<std::size_t>(i)].adhesive
                           : friction_[static_cast<std::size_t>(i - contacts)].slip == Slip::kStick;
-  return is_force ? kForceRounding * workspace.solution().multipliers.cwiseAbs().maxCoeff() : 0.0;
+  // Where contacts touch without pressing all their forces are rounding of those that act.
+  constexpr double kRounding = 1e-14;
+  return is_force ? kForceRounding * workspace.solution().multipliers.cwiseAbs().maxCoeff() +
+                      kRounding * workspace.terms().force.cwiseAbs().maxCoeff()
+                  : 0.0;
 }
 
 double ContactRuntime::hop(int contact, const Workspace & workspace) const noexcept CD_NONBLOCKING

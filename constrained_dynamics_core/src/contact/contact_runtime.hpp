@@ -15,8 +15,12 @@ namespace constrained_dynamics
 
 // Contacts that are as close as this [m, rad] when another strikes take part in the impact.
 constexpr double kTouch = 1e-9;
+// Slower than this after an impact a contact stays closed [m/s, rad/s].
+constexpr double kStays = 1e-10;
 // Forces below this fraction of the largest are rounding.
 constexpr double kForceRounding = 1e-11;
+// Redundancy of a row (see Solution) from which on others share its load.
+constexpr double kRedundant = 1e-6;
 
 /// What decisions about contacts need of a simulation.
 class ContactHost
@@ -88,10 +92,18 @@ public:
   {
     return normal_[static_cast<std::size_t>(contact)] == Normal::kOpen;
   }
-  /// Whether an event function below 0 means something: open contacts that leave do not.
+  /// Whether an event function below 0 means something. Open contacts that leave do not, nor those
+  /// that their acceleration opens and that are too slow to strike: a decision would only open them
+  /// again. @pre solve.
   bool is_closing(int contact, const Workspace & workspace) const noexcept CD_NONBLOCKING
   {
-    return gap_rate(contact, workspace) < 0.0;
+    const double rate = gap_rate(contact, workspace);
+    return rate < -kStays || (rate < 0.0 && !is_pulled_apart(contact, workspace));
+  }
+  /// Whether the acceleration opens it. @pre solve.
+  bool is_pulled_apart(int contact, const Workspace & workspace) const noexcept CD_NONBLOCKING
+  {
+    return gap_acceleration(contact, workspace) > 0.0;
   }
 
   /// Remembers directions and displacements at the end of a step. @pre rows of that state.
@@ -158,11 +170,18 @@ private:
   Status strike(
     double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
     ContactHost & host) noexcept;
-  void choose_normals(const Workspace & workspace) noexcept;
+  void choose_normals(double time, const Workspace & workspace) noexcept;
   void choose_slips(double time, const Workspace & workspace) noexcept;
   void stop_slips(Workspace & workspace) noexcept;
   bool holds(const Workspace & workspace) const noexcept;
   Status choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept;
+  bool begins_to_slide(int friction, const Workspace & workspace) const noexcept;
+  bool slips_follow(const Workspace & workspace) const noexcept;
+  Status choose_by_split(const ContactHost & host, Workspace & workspace) noexcept;
+  Status begin_cones(
+    const ContactHost & host, const Workspace & workspace, bool with_split) noexcept;
+  void add_tangents(int friction, const Workspace & workspace, ConeContact & to) noexcept;
+  Status solve_cones(int count, const Workspace & workspace) noexcept;
   bool is_at_rim(const ConeContact & contact) const noexcept;
   void read_cones(int count) noexcept;
   void record_changes(double time, const Workspace & workspace, ContactHost & host) noexcept;
@@ -185,6 +204,7 @@ private:
   std::vector<double> law_force_;
   std::vector<int> impacts_in_a_row_;
   std::vector<double> last_impact_;
+  std::vector<double> let_go_;  // when contacts would have pulled
 
   std::vector<int> sliding_;  // frictions with an unknown normal force
   Eigen::VectorXd base_normals_;
@@ -194,6 +214,7 @@ private:
   ConeProblem cone_;
   std::vector<ConeContact> cone_contacts_;
   std::vector<int> cone_owner_;  // contact, or −1 − friction
+  std::vector<FrictionState> cone_friction_;
   Eigen::VectorXd row_buffer_;
   Eigen::VectorXd force_;
   Eigen::VectorXd zero_speeds_;

@@ -143,16 +143,19 @@ private:
       const double hop = contacts_.hop(i, simulation_.workspace_);
       if (!(hop > 0.0) && !contacts_.is_closing(i, simulation_.workspace_))
       {
+        const bool leaves = contacts_.is_pulled_apart(i, simulation_.workspace_);
         static_cast<void>(function(high));
-        return contacts_.is_closing(i, simulation_.workspace_)
-                 ? low
-                 : std::numeric_limits<double>::infinity();
+        if (!contacts_.is_closing(i, simulation_.workspace_))
+        {
+          return std::numeric_limits<double>::infinity();
+        }
+        return leaves ? locate_return(i, low, high, state) : low;
       }
       const double middle = low + std::min(hop, 0.5 * (high - low));
       const double there = hop > 0.0 ? function(middle) : -1.0;
       if (!(there > 0.0))
       {
-        return low + hop;
+        return std::min(low + hop, high);
       }
       low = middle;
       at_low = there;
@@ -166,6 +169,21 @@ private:
     const std::pair<double, double> bracket =
       boost::math::tools::toms748_solve(function, low, high, at_low, at_high, close, iterations);
     return bracket.second;
+  }
+
+  /// When an open contact that leaves at `low` comes back, which it does until `high`.
+  template <typename DenseState>
+  double locate_return(int i, double low, double high, const DenseState & state)
+  {
+    constexpr int kHalvings = 40;
+    for (int k = 0; k < kHalvings; ++k)
+    {
+      const double middle = 0.5 * (low + high);
+      state(middle, x_);
+      evaluate(middle, x_);
+      (contacts_.is_closing(i, simulation_.workspace_) ? high : low) = middle;
+    }
+    return high;
   }
 
   Simulation & simulation_;
