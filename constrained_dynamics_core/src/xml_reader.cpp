@@ -178,9 +178,15 @@ const tinyxml2::XMLElement & XmlReader::parse(
   }
   if (document.Parse(text.data(), text.size()) != tinyxml2::XML_SUCCESS)
   {
+    std::string reason = tinyxml2::XMLDocument::ErrorIDToName(document.ErrorID());
+    if (document.ErrorID() == tinyxml2::XML_ELEMENT_DEPTH_EXCEEDED)
+    {
+      reason += ": more elements within each other than tinyxml2 reads (" +
+                std::to_string(TINYXML2_MAX_ELEMENT_DEPTH) + ")";
+    }
     fail(
       std::string("line ") + std::to_string(document.ErrorLineNum()) + ": not well-formed XML (" +
-      tinyxml2::XMLDocument::ErrorIDToName(document.ErrorID()) + ")");
+      reason + ")");
   }
   const tinyxml2::XMLElement * root = document.RootElement();
   if (root == nullptr)
