@@ -60,6 +60,12 @@ if(NOT eiquadprog_FOUND)
     "or name its place in CMAKE_PREFIX_PATH; a ROS 2 installation has it as package eiquadprog.")
 endif()
 find_package(tinyxml2 REQUIRED CONFIG)
+# Its header must be that of its library, although Pinocchio's folder, which may have another one, is
+# searched before the system's: sources that include it have this folder first.
+get_target_property(cd_tinyxml2_include tinyxml2::tinyxml2 INTERFACE_INCLUDE_DIRECTORIES)
+set(CD_TINYXML2_INCLUDE ${PROJECT_BINARY_DIR}/tinyxml2)
+file(CONFIGURE OUTPUT ${CD_TINYXML2_INCLUDE}/tinyxml2.h
+  CONTENT "#include \"@cd_tinyxml2_include@/tinyxml2.h\"\n" @ONLY)
 find_package(yaml-cpp REQUIRED CONFIG)
 if(TARGET yaml-cpp::yaml-cpp)
   set(CD_YAML_CPP yaml-cpp::yaml-cpp)
