@@ -1,6 +1,7 @@
 #include "constrained_dynamics/constraint.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -62,6 +63,25 @@ Status Constraint::evaluate(const SystemData & data, ConstraintScratch & scratch
   const bool finite = rows.position.allFinite() && rows.velocity.allFinite() &&
                       rows.jacobian.allFinite() && rows.bias.allFinite();
   return finite ? Status::kOk : Status::kNonFiniteResult;
+}
+
+void Constraint::row_sizes(
+  const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef & jacobian,
+  VectorRef out) const noexcept CD_NONBLOCKING
+{
+  do_row_sizes(data, scratch, jacobian, out);
+  for (Eigen::Index i = 0; i < out.size(); ++i)
+  {
+    const double own = jacobian.row(i).norm();
+    out(i) = out(i) > own && std::isfinite(out(i)) ? out(i) : own;
+  }
+}
+
+void Constraint::do_row_sizes(
+  const SystemData &, ConstraintScratch &, const ConstMatrixRef & jacobian,
+  VectorRef out) const noexcept CD_NONBLOCKING
+{
+  out = jacobian.rowwise().norm();
 }
 
 void Constraint::do_wrenches(

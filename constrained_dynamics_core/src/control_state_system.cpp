@@ -219,6 +219,15 @@ void ControlStateSystem::do_frame_jacobian(
   out.rightCols(out.cols() - inner.cols()).setZero();
 }
 
+void ControlStateSystem::do_frame_reach(
+  const SystemData & data, int frame, Matrix6X & out) const noexcept CD_NONBLOCKING
+{
+  Matrix6X & inner = static_cast<const ControlStateData &>(data).frame_jacobian;
+  wrapped_->frame_reach(wrapped_data(data), frame, inner);
+  out.leftCols(inner.cols()) = inner;
+  out.rightCols(out.cols() - inner.cols()).setZero();
+}
+
 bool ControlStateSystem::do_has_joint(int coordinate) const
 {
   return wrapped_->has_joint(coordinate);

@@ -134,8 +134,8 @@ void SolutionDifferentiator::gather()
     std::make_unique<RowFactorisation>(static_cast<int>(n_), std::max(static_cast<int>(count), 1));
   // Sizes fit and numbers are finite: they come from a solution. A singular position keeps the rows
   // that are left, as the solution does.
-  static_cast<void>(factorisation_->factor(
-    jacobian_, scale_, std::max(workspace_.nominal_rank(), 0), dynamics_.options().rank));
+  static_cast<void>(
+    factorisation_->factor(jacobian_, scale_, workspace_.nominal_rank(), dynamics_.options().rank));
   redundant_ = factorisation_->rank() < count;
   // The multipliers that lie in the range of the rows: Dynamics::solve leaves out combinations of
   // rows that vanish on the manifold, so their forces do not count when leaving it.

@@ -228,6 +228,26 @@ Dynamics::Dynamics(
   }
 }
 
+void Dynamics::row_sizes(Workspace & workspace, VectorRef out) const noexcept CD_NONBLOCKING
+{
+  for (int i = 0; i < constraints_.size(); ++i)
+  {
+    const Eigen::Index offset = constraints_.row_offset(i);
+    const Eigen::Index count = constraints_[i].row_count();
+    constraints_[i].row_sizes(
+      *workspace.system_data_, workspace.scratch_,
+      workspace.rows_.jacobian.middleRows(offset, count), out.segment(offset, count));
+  }
+}
+
+void Dynamics::set_row_scale(const ConstVectorRef & sizes, Workspace & workspace) noexcept
+  CD_NONBLOCKING
+{
+  // Rows without any size are as good as zero whatever they are scaled by.
+  workspace.row_scale_ = (sizes.array() > 0.0).select(sizes.cwiseInverse(), 1.0);
+  workspace.is_sized_ = true;
+}
+
 Status Dynamics::evaluate_rows(Workspace::Subset subset, Workspace & workspace) const noexcept
   CD_NONBLOCKING
 {
@@ -260,6 +280,11 @@ Status Dynamics::evaluate_rows(Workspace::Subset subset, Workspace & workspace) 
     {
       workspace.resting_bias_.segment(offset, count) = rows.bias.segment(offset, count);
     }
+  }
+  if (!workspace.is_sized_ && subset == Workspace::kAllRows)
+  {
+    row_sizes(workspace, workspace.gain_work_);
+    set_row_scale(workspace.gain_work_, workspace);
   }
   return Status::kOk;
 }
@@ -333,20 +358,15 @@ RowProblem Dynamics::row_problem(int nominal_rank, const Workspace & workspace) 
     workspace.active_bias_.head(m),
     workspace.active_scale_.head(m),
     workspace.active_weight_.head(m),
-    std::max(nominal_rank, 0)};
+    nominal_rank,
+    workspace.terms().speeds.squaredNorm()};
 }
 
 Status Dynamics::solve_gathered(
-  Workspace::Subset subset, RankOptions rank, FormulationData & data, bool keep_independent,
+  Workspace::Subset subset, const RankOptions & rank, FormulationData & data, bool keep_independent,
   Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   int & nominal = workspace.nominal_rank_[subset];
-  // Where nobody has analysed the rows that are active now, only directions that are clearly there
-  // count, and what is found becomes the nominal rank.
-  if (nominal == Workspace::kUnknownRank)
-  {
-    rank.redundancy_tolerance = rank.singular_tolerance;
-  }
   const RowProblem problem = row_problem(nominal, workspace);
   const Status status = keep_independent
                           ? formulation_->correct(problem, rank, data, workspace.row_solution_)

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "sized.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -469,6 +471,59 @@ void FormulaBinding::speed_jacobian(
         out(row, speed) += weight(row) * element;
       }
     }
+  }
+}
+
+void FormulaBinding::row_sizes(
+  const SystemData & data, FormulaLevel level, ConstraintScratch & scratch,
+  VectorRef out) const noexcept CD_NONBLOCKING
+{
+  using detail::Sized;
+  const SystemTerms & terms = data.terms;
+  const int n = variable_count();
+  const int tape_size = program_.tape_size();
+  Sized * variables = scalars_at<Sized>(scratch.buffer.data(), 2 * n + 2 * tape_size);
+  Sized * gradient = variables + n;
+  Sized * tape = gradient + n;
+  Sized * adjoint = tape + tape_size;
+  load(data, [&](std::size_t k, const Numbers & x) { variables[k] = Sized(x.value); });
+  program_.forward(variables, tape);
+  auto sum = scratch.jacobian_b.row(0);
+  for (int row = 0; row < output_count(); ++row)
+  {
+    program_.reverse(tape, adjoint, row, gradient);
+    sum.setZero();
+    int frame_index = -1;
+    for (int k = 0; k < n; ++k)
+    {
+      const Variable & variable = variables_[static_cast<std::size_t>(k)];
+      const double weight = gradient[k].size;
+      if (variable.kind == Kind::kUnused || level_of(variable.kind) != level || weight == 0.0)
+      {
+        continue;
+      }
+      switch (variable.kind)
+      {
+        case Kind::kSpeed:
+        case Kind::kSpeedAcceleration:
+          sum(variable.index) += weight;
+          break;
+        case Kind::kFramePosition:
+        case Kind::kFrameVelocity:
+        case Kind::kFrameAngularVelocity:
+          if (variable.index != frame_index)
+          {
+            system_->frame_reach(data, variable.index, scratch.jacobian_a);
+            frame_index = variable.index;
+          }
+          sum +=
+            weight * scratch.jacobian_a.row(variable.kind == Kind::kFrameAngularVelocity ? 1 : 0);
+          break;
+        default:  // a coordinate or its rate
+          sum += weight * terms.kinematic_matrix.row(variable.index).cwiseAbs();
+      }
+    }
+    out(row) = sum.norm();
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "constrained_dynamics/formula.hpp"
 #include "formula_graph.hpp"
+#include "sized.hpp"
 
 namespace constrained_dynamics
 {
@@ -335,8 +336,10 @@ CONSTRAINED_DYNAMICS_FORWARD(double)
 CONSTRAINED_DYNAMICS_FORWARD(Dual)
 CONSTRAINED_DYNAMICS_FORWARD(Jet2)
 CONSTRAINED_DYNAMICS_FORWARD(HyperDual)
+CONSTRAINED_DYNAMICS_FORWARD(detail::Sized)
 CONSTRAINED_DYNAMICS_REVERSE(double)
 CONSTRAINED_DYNAMICS_REVERSE(Dual)
 CONSTRAINED_DYNAMICS_REVERSE(HyperDual)
+CONSTRAINED_DYNAMICS_REVERSE(detail::Sized)
 
 }  // namespace constrained_dynamics

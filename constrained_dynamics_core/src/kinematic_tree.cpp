@@ -347,6 +347,29 @@ void KinematicTree::frame_jacobian(const TreeData & data, int frame, Matrix6X & 
   }
 }
 
+void KinematicTree::frame_reach(const TreeData & data, int frame, Matrix6X & out) const noexcept
+  CD_NONBLOCKING
+{
+  out.topRows<2>().setZero();
+  const TreeFramePlace & f = frames[static_cast<std::size_t>(frame)];
+  double length = f.position.norm();  // of the links between the joint and the frame
+  for (int i = f.body; i >= 0; i = bodies[static_cast<std::size_t>(i)].parent)
+  {
+    const TreeBody & body = bodies[static_cast<std::size_t>(i)];
+    // The speeds that turn come last.
+    const int turning = body.kind == JointKind::kPrismatic                                     ? 0
+                        : body.kind == JointKind::kRevolute || body.kind == JointKind::kPlanar ? 1
+                                                                                               : 3;
+    for (int k = 0; k < body.nu; ++k)
+    {
+      const bool turns = k >= body.nu - turning;
+      out(0, body.u + k) = turns ? length : 1.0;
+      out(1, body.u + k) = turns ? 1.0 : 0.0;
+    }
+    length += data.motions[static_cast<std::size_t>(i)].arm.norm();
+  }
+}
+
 void KinematicTree::add_generalized_force(
   const TreeData & data, int body, const Eigen::Vector3d & point, const Eigen::Vector3d & force,
   const Eigen::Vector3d & torque, VectorRef out) const noexcept CD_NONBLOCKING

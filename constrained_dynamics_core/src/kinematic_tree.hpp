@@ -104,6 +104,8 @@ public:
   /// Jacobian (6 × n) of a frame's origin and angular velocity; `out` is written wholly.
   void frame_jacobian(const TreeData & data, int frame, Matrix6X & out) const noexcept
     CD_NONBLOCKING;
+  /// System::frame_reach; `out` is 6 × n, of which rows 0 and 1 are written.
+  void frame_reach(const TreeData & data, int frame, Matrix6X & out) const noexcept CD_NONBLOCKING;
   /// Spatial velocity (6 × n, about the world's origin) of the body of each speed at unit speed.
   void spatial_jacobian(const TreeData & data, Matrix6X & out) const noexcept CD_NONBLOCKING;
   /// Adds the generalized force of a force and a torque about a point of the world on a body.

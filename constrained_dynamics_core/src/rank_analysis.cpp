@@ -17,14 +17,11 @@ namespace constrained_dynamics
 namespace
 {
 
+/// Directions of rows that are scaled to 1 over the size that they could have.
 int numerical_rank(const Eigen::VectorXd & singular_values, double tolerance)
 {
-  int rank = 0;
-  for (Eigen::Index i = 0; i < singular_values.size(); ++i)
-  {
-    rank += singular_values(i) > tolerance * singular_values(0) ? 1 : 0;
-  }
-  return rank;
+  const double reference = std::max(singular_values(0), 1.0);
+  return static_cast<int>((singular_values.array() > tolerance * reference).count());
 }
 
 /// Rows in terms of the others from a basis of the left null space (one column a dependency), by
@@ -110,8 +107,11 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
   if (constraints_.row_count() > kManyRows && evaluate(base) == Status::kOk)
   {
     const Eigen::MatrixXd & A = workspace.rows_.jacobian;
+    Eigen::VectorXd sizes(A.rows());
+    row_sizes(workspace, sizes);
+    set_row_scale(sizes, workspace);
     const Eigen::VectorXd values =
-      Eigen::BDCSVD<Eigen::MatrixXd>(A.rowwise().normalized()).singularValues();
+      Eigen::BDCSVD<Eigen::MatrixXd>(workspace.row_scale_.asDiagonal() * A).singularValues();
     sample_count =
       A.rows() <= n && values(A.rows() - 1) * kWellConditioned > values(0) ? 0 : kSamples;
   }
@@ -146,19 +146,28 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
     }
   }
 
-  // Sizes of the rows, then ranks of the rows scaled by them.
+  // Sizes that the rows could have, then ranks of the rows scaled by them.
   Eigen::VectorXd sizes = Eigen::VectorXd::Zero(constraints_.row_count());
+  Eigen::VectorXd largest = sizes;
   for (const State & sample : samples)
   {
     if (evaluate(sample) == Status::kOk)
     {
-      sizes = sizes.cwiseMax(workspace.rows_.jacobian.rowwise().norm());
+      row_sizes(workspace, sizes);
+      largest = largest.cwiseMax(sizes);
     }
   }
-  for (Eigen::Index row = 0; row < sizes.size(); ++row)
+  set_row_scale(largest, workspace);
+  // Redundant rows are independent by what their states are off the manifold, times curvatures
+  // whose size is that of the rows.
+  const auto rounding = [&]()
   {
-    workspace.row_scale_(row) = sizes(row) > 0.0 ? 1.0 / sizes(row) : 1.0;
-  }
+    constexpr double kCurvature = 10.0;
+    const double off = std::max(
+      residual(workspace.rows_.position, Workspace::kPositionRows, workspace),
+      residual(workspace.rows_.velocity, Workspace::kVelocityRows, workspace));
+    return std::min(kRowRounding + kCurvature * off, options_.rank.singular_tolerance);
+  };
   const auto scaled = [&](Workspace::Subset subset, std::vector<int> * rows)
   {
     rows->clear();
@@ -199,7 +208,7 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
       {
         const Eigen::BDCSVD<Eigen::MatrixXd> svd(matrix);
         const Eigen::VectorXd & values = svd.singularValues();
-        rank = numerical_rank(values, options_.rank.singular_tolerance);
+        rank = numerical_rank(values, rounding());
         condition = rank > 0 ? values(0) / values(rank - 1) : 1.0;
       }
       evaluated = rows.size();

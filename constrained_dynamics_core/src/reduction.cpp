@@ -61,14 +61,9 @@ Status Dynamics::reduce(
   gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
 
   int & nominal = workspace.nominal_rank_[Workspace::kAllRows];
-  RankOptions rank = options_.rank;
-  if (nominal == Workspace::kUnknownRank)
-  {
-    rank.redundancy_tolerance = rank.singular_tolerance;
-  }
   KaneScratch & kane = *reduction.kane_;
   const RowProblem problem = row_problem(nominal, workspace);
-  status = kane.begin(problem, rank);
+  status = kane.begin(problem, options_.rank);
   if (!has_output(status))
   {
     return status;

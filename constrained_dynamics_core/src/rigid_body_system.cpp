@@ -599,6 +599,17 @@ void RigidBodySystem::do_frame_jacobian(
   impl_->tree.frame_jacobian(own(data), frame, out);
 }
 
+void RigidBodySystem::do_frame_reach(
+  const SystemData & data, int frame, Matrix6X & out) const noexcept CD_NONBLOCKING
+{
+  if (!impl_->has_frame(frame))
+  {
+    out.setZero();
+    return;
+  }
+  impl_->tree.frame_reach(own(data), frame, out);
+}
+
 bool RigidBodySystem::do_has_joint(int coordinate) const
 {
   return coordinate >= 0 && coordinate < coordinate_count() &&

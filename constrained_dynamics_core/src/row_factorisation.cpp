@@ -56,7 +56,8 @@ Status RowFactorisation::factor(
   finish(options);
   partition_rank_ = rank_;
   partition_rows_ = row_count_;
-  return rank_ < nominal_rank || near_singular_ ? Status::kSingular : Status::kOk;
+  const bool lost = nominal_rank == kUnknownRank ? left_ > kRowRounding : rank_ < nominal_rank;
+  return lost || near_singular_ ? Status::kSingular : Status::kOk;
 }
 
 void RowFactorisation::select_partition(const std::vector<int> & independent_speeds)
@@ -119,10 +120,11 @@ bool RowFactorisation::try_order(int nominal_rank, const RankOptions & options) 
   {
     largest_pivot_ = std::max(largest_pivot_, factor_.col(j).head(m).norm());
   }
+  const double smallest = std::max(kSmallestPivot * largest_pivot_, options.singular_tolerance);
   for (Eigen::Index k = 0; k < wanted; ++k)
   {
     eliminate(k);
-    if (!(std::abs(factor_(k, k)) >= kSmallestPivot * largest_pivot_))
+    if (!(std::abs(factor_(k, k)) >= smallest))
     {
       return false;
     }
@@ -136,6 +138,7 @@ bool RowFactorisation::try_order(int nominal_rank, const RankOptions & options) 
     }
   }
   rank_ = wanted;
+  left_ = 0.0;
   dependency_.topLeftCorner(rank_, n - rank_) = -factor_.block(0, rank_, rank_, n - rank_);
   factor_.topLeftCorner(rank_, rank_)
     .triangularView<Eigen::Upper>()
@@ -150,6 +153,8 @@ void RowFactorisation::pivot(int nominal_rank, const RankOptions & options) noex
   const Eigen::Index most = std::min(m, n);
   rank_ = 0;
   largest_pivot_ = 0.0;
+  left_ = 0.0;
+  double reference = 1.0;  // what scaled rows could have, or what several of them have together
   for (Eigen::Index k = 0; k < most; ++k)
   {
     Eigen::Index best = k;
@@ -167,11 +172,13 @@ void RowFactorisation::pivot(int nominal_rank, const RankOptions & options) noex
     if (k == 0)
     {
       largest_pivot_ = best_norm;
+      reference = std::max(reference, best_norm);
     }
-    const double tolerance =
-      k < nominal_rank ? options.singular_tolerance : options.redundancy_tolerance;
-    if (!(best_norm > tolerance * largest_pivot_) || best_norm == 0.0)
+    const bool expected = k < nominal_rank || nominal_rank == kUnknownRank;
+    const double tolerance = expected ? options.singular_tolerance : options.redundancy_tolerance;
+    if (!(best_norm > tolerance * reference))
     {
+      left_ = best_norm / reference;
       break;
     }
     if (best != k)
@@ -227,7 +234,8 @@ void RowFactorisation::finish(const RankOptions & options) noexcept
     {
       condition_ = std::numeric_limits<double>::max();
     }
-    near_singular_ = !(condition_ * options.singular_tolerance <= 1.0);
+    const double largest = std::max(std::sqrt(frobenius), 1.0);
+    near_singular_ = !(largest * std::sqrt(inverse_square) * options.singular_tolerance <= 1.0);
   }
 
   redundancy_.head(m).setZero();

@@ -215,10 +215,16 @@ Status Simulation::stage_derivative(double time, const ConstVectorRef & x, Vecto
   constexpr double kDistance = 1e-4;
   // Slower than this the motion says nothing about the branch.
   constexpr double kSlowest = 1e-6;
+  // From here on rounding of the accelerations, ε times the condition, exceeds what an adaptive
+  // step can resolve: it would shrink forever. Both neighbours are regular then.
+  constexpr double kLargestCondition = 2.0 / kDistance;
   const Status status = derivative(time, x, x_dot);
   const System & system = dynamics_->system();
   const Eigen::Index nq = system.coordinate_count();
-  const double speed = status == Status::kSingular ? x_dot.head(nq).cwiseAbs().maxCoeff() : 0.0;
+  const bool is_noisy = options_.integrator == Integrator::kDopri5 && status == Status::kOk &&
+                        workspace_.solution().condition > kLargestCondition;
+  const double speed =
+    is_noisy || status == Status::kSingular ? x_dot.head(nq).cwiseAbs().maxCoeff() : 0.0;
   if (speed < kSlowest)
   {
     return status;

@@ -153,6 +153,19 @@ void System::do_frame_jacobian(const SystemData &, int, Matrix6X & out) const no
   out.setZero();
 }
 
+void System::do_frame_reach(const SystemData & data, int frame, Matrix6X & out) const noexcept
+  CD_NONBLOCKING
+{
+  frame_jacobian(data, frame, out);
+  for (Eigen::Index j = 0; j < out.cols(); ++j)
+  {
+    const double linear = out.col(j).head<3>().norm();
+    const double angular = out.col(j).tail<3>().norm();
+    out(0, j) = linear;
+    out(1, j) = angular;
+  }
+}
+
 bool System::do_has_joint(int) const { return false; }
 
 std::pair<std::string, std::string> System::do_joint_bodies(int) const { return {}; }

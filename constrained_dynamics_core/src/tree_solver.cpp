@@ -23,6 +23,9 @@ namespace
 // rounding and drift; between them the factorisation of A itself must tell.
 constexpr double kRegular = 1e-6;
 constexpr double kRedundant = 1e-10;
+// Where a row is always far below the size that it could have, its own size says whether it is
+// regular down to the square root of this fraction.
+constexpr double kSmallestRow = 1e-4;
 // Smallest inertia of a joint, relative to its body's: below, it is rounding.
 constexpr double kSmallestInertia = 1e-13;
 // Rows that are missed by more than this are left to another form, which refines or says why.
@@ -1462,11 +1465,19 @@ void TreeSolver::measure(const TreeProblem & problem, TreeSolverData & data) con
     data.part[idx(c)] = c;  // carried even where switched off
   }
   load_rows(problem, data);
-  if (reduce(problem, false, data))
+  if (!reduce(problem, false, data))
   {
-    data.nominal = data.nominal.cwiseMax(data.diagonal);
-    data.is_measured = true;
+    return;
   }
+  for (std::size_t k = 0; k < row_at_.size(); ++k)
+  {
+    const Eigen::Index at = static_cast<Eigen::Index>(k);
+    const Eigen::Index row = row_at_[k];
+    const double own = problem.row_scale(row) * problem.rows.jacobian.row(row).norm();
+    const double usual = data.diagonal(at) * std::max(1.0, kSmallestRow / (own * own));
+    data.nominal(at) = std::isfinite(usual) ? std::max(data.nominal(at), usual) : data.nominal(at);
+  }
+  data.is_measured = true;
 }
 
 CD_CLONES bool TreeSolver::solve(

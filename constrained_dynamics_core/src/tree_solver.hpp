@@ -161,7 +161,7 @@ public:
     TreeSolverData & data) const noexcept CD_NONBLOCKING;
 
   /// Notes what the rows weigh in the metric of Q⁻¹, switched on or not, at a state where they are
-  /// regular; `solve` declines before this was called. Real-time safe: yes.
+  /// regular and A is there; `solve` declines before this was called. Real-time safe: yes.
   void measure(const TreeProblem & problem, TreeSolverData & data) const noexcept CD_NONBLOCKING;
 
   /// Accelerations and forces. False, with `solution` untouched, where the rows or the inertia are

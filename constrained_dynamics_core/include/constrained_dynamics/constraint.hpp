@@ -114,6 +114,14 @@ public:
     const SystemData & data, ConstraintScratch & scratch,
     RowBlock & rows) const noexcept CD_NONBLOCKING;
 
+  /// The size that each row of A could have at the state of the last System::update_kinematics: its
+  /// norm with every sum taken in absolute values, so that nothing cancels. What is far below it in
+  /// A is rounding. `jacobian` is A of this constraint, `out` has row_count() elements.
+  /// Real-time safe: yes.
+  void row_sizes(
+    const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef & jacobian,
+    VectorRef out) const noexcept CD_NONBLOCKING;
+
   /// Wrenches for the multipliers of this constraint's rows; `out` has wrench_bodies().size()
   /// elements. The state is that of the last System::update_kinematics. Real-time safe: yes.
   void wrenches(
@@ -145,6 +153,10 @@ protected:
   /// All of `rows` must be written.
   virtual Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING = 0;
+  /// The norms of the rows themselves, which are what row_sizes gives at least.
+  virtual void do_row_sizes(
+    const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef & jacobian,
+    VectorRef out) const noexcept CD_NONBLOCKING;
   virtual void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING;

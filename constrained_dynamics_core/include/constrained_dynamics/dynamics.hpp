@@ -91,6 +91,9 @@ public:
   const SystemTerms & terms() const { return system_data_->terms; }
   const Rows & rows() const { return rows_; }
   const Solution & solution() const { return solution_; }
+  /// 1 over the size that each row could have (Constraint::row_sizes): the largest that
+  /// Dynamics::analyse saw, or that of the first state whose rows were evaluated.
+  const Eigen::VectorXd & row_scale() const { return row_scale_; }
   /// Rank that the active rows have on the manifold.
   int nominal_rank() const { return nominal_rank_[kAllRows]; }
   bool is_active(int constraint) const { return active_[static_cast<std::size_t>(constraint)]; }
@@ -120,7 +123,7 @@ private:
     kAllRows,
     kSubsetCount,
   };
-  static constexpr int kUnknownRank = -1;
+  static constexpr int kUnknownRank = RowFactorisation::kUnknownRank;
 
   std::unique_ptr<SystemData> system_data_;
   ConstraintScratch scratch_;
@@ -144,6 +147,7 @@ private:
   Eigen::VectorXd active_weight_;
 
   Eigen::VectorXd row_scale_;        // of all rows
+  bool is_sized_ = false;            // whether row_scale_ is known
   Eigen::VectorXd stabilised_bias_;  // of all rows
   Eigen::VectorXd gain_work_;
   Eigen::VectorXd force_;                // P + G τ, later 0 for projections
@@ -279,11 +283,15 @@ private:
 
   Status evaluate_rows(Workspace::Subset subset, Workspace & workspace) const noexcept
     CD_NONBLOCKING;
+  /// The size that each row could have at the evaluated state; `out` has a number a row.
+  void row_sizes(Workspace & workspace, VectorRef out) const noexcept CD_NONBLOCKING;
+  static void set_row_scale(const ConstVectorRef & sizes, Workspace & workspace) noexcept
+    CD_NONBLOCKING;
   void gather(const Eigen::VectorXd & bias, Workspace::Subset subset, Workspace & workspace)
     const noexcept CD_NONBLOCKING;
   Status solve_gathered(
-    Workspace::Subset subset, RankOptions rank, FormulationData & data, bool keep_independent,
-    Workspace & workspace) const noexcept CD_NONBLOCKING;
+    Workspace::Subset subset, const RankOptions & rank, FormulationData & data,
+    bool keep_independent, Workspace & workspace) const noexcept CD_NONBLOCKING;
   bool solve_tree(const ConstVectorRef & inputs, Workspace & workspace, Status & status)
     const noexcept CD_NONBLOCKING;
   RowProblem row_problem(int nominal_rank, const Workspace & workspace) const noexcept

@@ -108,6 +108,13 @@ public:
     const SystemData & data, FormulaLevel level, const double * gradients,
     ConstraintScratch & scratch, MatrixRef out) const noexcept CD_NONBLOCKING;
 
+  /// Norms of the rows of speed_jacobian with every sum in the formulas and in the chain rule taken
+  /// in absolute values (see Constraint::row_sizes); `out` has output_count() elements. Uses
+  /// jet_scratch_size() + gradient_scratch_size() doubles of scratch.buffer, and both Jacobians.
+  void row_sizes(
+    const SystemData & data, FormulaLevel level, ConstraintScratch & scratch,
+    VectorRef out) const noexcept CD_NONBLOCKING;
+
   /// Derivatives of the formulas taken as rows of `level` (kPosition to kAcceleration) with
   /// multipliers λ; see RowDerivatives. `derivatives` are of System::differentiate, which gave
   /// true. Real-time safe: no.

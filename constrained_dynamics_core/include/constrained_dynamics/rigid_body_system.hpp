@@ -265,6 +265,8 @@ protected:
     CD_NONBLOCKING override;
   void do_frame_jacobian(const SystemData & data, int frame, Matrix6X & out) const noexcept
     CD_NONBLOCKING override;
+  void do_frame_reach(const SystemData & data, int frame, Matrix6X & out) const noexcept
+    CD_NONBLOCKING override;
   bool do_has_joint(int coordinate) const override;
   std::pair<std::string, std::string> do_joint_bodies(int coordinate) const override;
   void do_joint_wrench(const SystemData & data, int coordinate, Wrench & out) const noexcept

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include <Eigen/Core>
@@ -10,11 +11,18 @@
 namespace constrained_dynamics
 {
 
-/// Tolerances of rank and partition decisions. All are ratios, so they have no unit.
+/// Below this fraction of the size that rows could have (Constraint::row_sizes) a direction is
+/// rounding of the data: nobody can tell it from 0.
+inline constexpr double kRowRounding = 1e3 * std::numeric_limits<double>::epsilon();
+
+/// Tolerances of rank and partition decisions. All are ratios, so they have no unit: directions of
+/// the rows are measured against the size that the rows could have, never against the rows
+/// themselves, so that decisions do not depend on axes, units or repetitions.
 struct RankOptions
 {
-  /// A row direction below this fraction of the largest counts as lost: at 1e-8 half of the digits
-  /// of a double are left, beyond that accelerations would be noise.
+  /// A row direction below this fraction counts as lost: at 1e-8 half of the digits of a double are
+  /// left, beyond that accelerations would be noise. Between kRowRounding and this the rows are
+  /// singular; below kRowRounding they are redundant.
   double singular_tolerance = 1e-8;
   /// Rows that are redundant on the constraint manifold become slightly independent beside it
   /// (stages of an integrator, measured states). Below this fraction they still count as redundant.
@@ -43,13 +51,17 @@ public:
   RowFactorisation(int speed_count, int max_row_count);
 
   /// Factors the rows.
-  /// @param rows A (m × n), m at most max_row_count. @param row_scale S (m), positive.
+  /// @param rows A (m × n), m at most max_row_count. @param row_scale S (m), positive: 1 over the
+  /// size that each row could have, so that S A has rows of norm 1 at most.
   /// @param nominal_rank the rank that the rows have on the manifold; the status is kSingular when
-  /// it is not reached.
+  /// it is not reached. Where nobody knows it, kUnknownRank: then directions above the singular
+  /// tolerance count, and the status is kSingular when one is left between it and kRowRounding.
   /// Statuses: kOk, kSingular, kSizeMismatch, kNonFiniteInput.
   [[nodiscard]] Status factor(
     const ConstMatrixRef & rows, const ConstVectorRef & row_scale, int nominal_rank,
     const RankOptions & options) noexcept CD_NONBLOCKING;
+
+  static constexpr int kUnknownRank = -1;
 
   /// Forgets the partition; the next factor chooses by pivoting.
   void reset_partition() noexcept CD_NONBLOCKING { partition_rank_ = -1; }
@@ -122,6 +134,7 @@ private:
   int partition_rows_ = kAnyRowCount;
   int repartition_count_ = 0;
   double largest_pivot_ = 0.0;
+  double left_ = 0.0;  // norm of the largest direction that was dropped
   double condition_ = 1.0;
   bool near_singular_ = false;
 };

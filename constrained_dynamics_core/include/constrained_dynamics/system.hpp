@@ -177,6 +177,15 @@ public:
     do_frame_jacobian(data, frame, out);
   }
 
+  /// Bounds of the columns of frame_jacobian in which nothing cancels: row 0 of `out` (6 × n) for
+  /// the linear velocity of the frame's origin, row 1 for the angular velocity; the other rows are
+  /// scratch. A joint that turns counts with the length of all links between it and the frame, not
+  /// with the lever that is left of them. Real-time safe: yes.
+  void frame_reach(const SystemData & data, int frame, Matrix6X & out) const noexcept CD_NONBLOCKING
+  {
+    do_frame_reach(data, frame, out);
+  }
+
   /// Whether coordinate `coordinate` belongs to a joint of one degree of freedom between two
   /// bodies, so that a generalized force on it is a wrench on them.
   bool has_joint(int coordinate) const { return do_has_joint(coordinate); }
@@ -265,6 +274,9 @@ protected:
   virtual void do_frame_kinematics(
     const SystemData & data, int frame, FrameKinematics & out) const noexcept CD_NONBLOCKING;
   virtual void do_frame_jacobian(const SystemData & data, int frame, Matrix6X & out) const noexcept
+    CD_NONBLOCKING;
+  /// The norms of the columns of frame_jacobian, unless the system knows better.
+  virtual void do_frame_reach(const SystemData & data, int frame, Matrix6X & out) const noexcept
     CD_NONBLOCKING;
   virtual bool do_has_joint(int coordinate) const;
   virtual std::pair<std::string, std::string> do_joint_bodies(int coordinate) const;

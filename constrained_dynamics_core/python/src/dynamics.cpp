@@ -131,8 +131,10 @@ RowSolution solve_row_problem(
   const std::unique_ptr<FormulationData> data =
     formulation.make_data(static_cast<int>(n), static_cast<int>(m));
   // Rows of full rank are nominal; what the solve finds is in `rank`.
+  const Eigen::VectorXd sizes = a.rowwise().norm();
+  const Eigen::VectorXd scale = (sizes.array() > 0.0).select(sizes.cwiseInverse(), 1.0);
   const RowProblem problem{
-    q, view(force), a, view(bias), ones, ones, static_cast<int>(std::min(n, m))};
+    q, view(force), a, view(bias), scale, ones, static_cast<int>(std::min(n, m))};
   RowSolution solution;
   solution.acceleration.setZero(n);
   solution.constraint_force.setZero(n);

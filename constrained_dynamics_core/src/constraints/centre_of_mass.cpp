@@ -82,4 +82,18 @@ Status CentreOfMass::do_evaluate(
   return Status::kOk;
 }
 
+void CentreOfMass::do_row_sizes(
+  const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef &,
+  VectorRef out) const noexcept CD_NONBLOCKING
+{
+  // In whatever direction the centre of mass can move, a row could point there.
+  const KinematicTree & tree = robot_.tree();
+  Eigen::Map<Eigen::Matrix<double, 3, Eigen::Dynamic>> jacobian(
+    scratch.jacobian_a.data(), 3, robot_.speed_count());
+  tree.mass_jacobian(
+    static_cast<const TreeData &>(is_wrapped_ ? ControlStateSystem::wrapped_data(data) : data),
+    jacobian);
+  out.setConstant(jacobian.norm() / tree.total_mass);
+}
+
 }  // namespace constrained_dynamics

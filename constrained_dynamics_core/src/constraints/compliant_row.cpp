@@ -140,6 +140,13 @@ Status CompliantRow::do_evaluate(
   return Status::kOk;
 }
 
+void CompliantRow::do_row_sizes(
+  const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef & jacobian,
+  VectorRef out) const noexcept CD_NONBLOCKING
+{
+  row_->row_sizes(data, scratch, jacobian, out);
+}
+
 void CompliantRow::do_wrenches(
   const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
   WrenchPair * out) const noexcept CD_NONBLOCKING

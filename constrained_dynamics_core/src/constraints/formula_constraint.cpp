@@ -165,6 +165,13 @@ Status FormulaConstraint::do_evaluate(
   return Status::kOk;
 }
 
+void FormulaConstraint::do_row_sizes(
+  const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef &,
+  VectorRef out) const noexcept CD_NONBLOCKING
+{
+  binding_.row_sizes(data, to_formula_level(level_), scratch, out);
+}
+
 bool FormulaConstraint::do_differentiate(
   const SystemData & data, const SystemDerivatives & derivatives,
   const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const

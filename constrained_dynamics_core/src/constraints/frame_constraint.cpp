@@ -214,6 +214,38 @@ Status FrameConstraint::do_evaluate(
   return Status::kOk;
 }
 
+void FrameConstraint::do_row_sizes(
+  const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef &,
+  VectorRef out) const noexcept CD_NONBLOCKING
+{
+  FrameWork work;
+  out.setZero();
+  find_motions(data, work);
+  if (find_rows(data.terms.time, scratch, work) != Status::kOk)
+  {
+    return;
+  }
+  system().frame_reach(data, frame_a_, scratch.jacobian_a);
+  system().frame_reach(data, frame_b_, scratch.jacobian_b);
+  const double distance = work.motion.position.norm();
+  for (int i = 0; i < row_count(); ++i)
+  {
+    const FrameRow & row = work.rows.row[static_cast<std::size_t>(i)];
+    const double linear = row.linear.norm();
+    const double angular = row.angular.norm();
+    double squares = 0.0;
+    for (Eigen::Index j = 0; j < scratch.jacobian_a.cols(); ++j)
+    {
+      const double turning = scratch.jacobian_b(1, j);
+      const double moving =
+        scratch.jacobian_a(0, j) + scratch.jacobian_b(0, j) + distance * turning;
+      const double size = linear * moving + angular * (scratch.jacobian_a(1, j) + turning);
+      squares += size * size;
+    }
+    out(i) = std::sqrt(squares);
+  }
+}
+
 void FrameConstraint::do_wrenches(
   const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
   WrenchPair * out) const noexcept CD_NONBLOCKING

@@ -1,6 +1,7 @@
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -79,6 +80,23 @@ Status JointCoupling::do_evaluate(
   rows.velocity(0) = velocity;
   rows.bias(0) = -acceleration;
   return Status::kOk;
+}
+
+void JointCoupling::do_row_sizes(
+  const SystemData & data, ConstraintScratch &, const ConstMatrixRef & jacobian,
+  VectorRef out) const noexcept CD_NONBLOCKING
+{
+  double squares = 0.0;
+  for (Eigen::Index j = 0; j < jacobian.cols(); ++j)
+  {
+    double size = 0.0;
+    for (const Term & term : terms_)
+    {
+      size += std::abs(term.coefficient * data.terms.kinematic_matrix(term.coordinate, j));
+    }
+    squares += size * size;
+  }
+  out(0) = std::sqrt(squares);
 }
 
 void JointCoupling::do_wrenches(

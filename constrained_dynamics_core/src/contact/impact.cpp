@@ -74,6 +74,7 @@ ImpactSolver::Impl::Impl(const Dynamics & the_dynamics, std::size_t contact_limi
   u.setZero(n);
   mass.setZero(n, n);
   jacobian.setZero(m, n);
+  row_scale.setOnes(m);
   before.setZero(m);
   factors.setZero(m);
   targets.setZero(m);
@@ -229,6 +230,7 @@ Status ImpactSolver::Impl::load(
   u = at_u;
   mass = workspace.terms().mass_matrix;
   jacobian = workspace.rows().jacobian;
+  row_scale = workspace.row_scale();
   before = workspace.rows().velocity;
   path_dependent = false;
   const double speed = u.norm();

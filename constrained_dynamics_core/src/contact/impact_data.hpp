@@ -102,11 +102,12 @@ struct ImpactSolver::Impl
   double time = 0.0;
   Eigen::VectorXd q, u;
   Eigen::MatrixXd mass;
-  Eigen::MatrixXd jacobian;  // of all rows
-  Eigen::VectorXd before;    // φ̇⁻, ψ⁻
-  Eigen::VectorXd factors;   // c = factor · φ̇⁻
-  Eigen::VectorXd targets;   // c
-  Eigen::VectorXd row_size;  // what a_i u may amount to
+  Eigen::MatrixXd jacobian;   // of all rows
+  Eigen::VectorXd row_scale;  // 1 over the size that each could have
+  Eigen::VectorXd before;     // φ̇⁻, ψ⁻
+  Eigen::VectorXd factors;    // c = factor · φ̇⁻
+  Eigen::VectorXd targets;    // c
+  Eigen::VectorXd row_size;   // what a_i u may amount to
   double restitution_scale = 1.0;
   bool path_dependent = false;
   bool directions_settled = false;

@@ -141,11 +141,10 @@ void ImpactSolver::Impl::gather(const ImpactProblem & problem) noexcept
   active_count = 0;
   const auto add = [&](int row)
   {
-    const double size = jacobian.row(row).norm();
     active_rows(active_count) = row;
     active_jacobian.row(active_count) = jacobian.row(row);
     active_targets(active_count) = targets(row);
-    active_scale(active_count) = size > 0.0 ? 1.0 / size : 1.0;
+    active_scale(active_count) = row_scale(row);
     active_weight(active_count) = dynamics->constraints().row(row).rotational
                                     ? 1.0 / dynamics->options().characteristic_length
                                     : 1.0;
@@ -188,8 +187,6 @@ Status ImpactSolver::Impl::solve_rows(const Eigen::VectorXd & on, bool with_targ
   {
     active_targets.head(active_count).setZero();
   }
-  RankOptions rank = dynamics->options().rank;
-  rank.redundancy_tolerance = rank.singular_tolerance;
   const RowProblem problem{
     mass,
     on,
@@ -197,8 +194,8 @@ Status ImpactSolver::Impl::solve_rows(const Eigen::VectorXd & on, bool with_targ
     active_targets.head(active_count),
     active_scale.head(active_count),
     active_weight.head(active_count),
-    0};
-  return formulation.solve(problem, rank, *formulation_data, row_solution);
+    RowFactorisation::kUnknownRank};
+  return formulation.solve(problem, dynamics->options().rank, *formulation_data, row_solution);
 }
 
 Status ImpactSolver::Impl::solve_modes(

@@ -315,7 +315,9 @@ public:
     }
     condition = kept.condition();
     const auto K = kept.dependency();
-    return condition * options.singular_tolerance <= 1.0 &&
+    // As RowFactorisation: the weakest direction against what the rows could have.
+    const double largest = std::max(kept.row_size(), 1.0);
+    return condition * largest * options.singular_tolerance <= kept.row_size() &&
            (K.size() == 0 || K.cwiseAbs().maxCoeff() <= options.partition_limit);
   }
 

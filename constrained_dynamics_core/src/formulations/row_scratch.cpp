@@ -199,7 +199,8 @@ Status RowScratch::judge(
   missed = -problem.bias;
   missed.noalias() += problem.rows * acceleration;
   missed.array() *= problem.row_scale.array();
-  const double size = bias_size + row_size * acceleration.norm();
+  const double possible = std::max(row_size, 1.0);  // what S A could have
+  const double size = bias_size + possible * acceleration.norm();
   solution.acceleration = acceleration;
   solution.constraint_force = constraint_force;
   solution.multipliers.head(m) = lambda;
@@ -209,11 +210,13 @@ Status RowScratch::judge(
   }
   solution.rank = factorisation.rank();
   solution.condition = factorisation.condition();
-  // At rest b and A u̇ are what rounding of the forces leaves; that contradicts nothing.
+  // At rest b and A u̇ are what rounding of the forces leaves, in motion b is at least the rounding
+  // of what bodies that turn make of it; that contradicts nothing.
   constexpr double kRoundings = 16.0 * std::numeric_limits<double>::epsilon();
   const double lightest = problem.mass_matrix.diagonal().minCoeff();
   const double noise =
-    lightest > 0.0 ? kRoundings * row_size * problem.force.norm() / lightest : 0.0;
+    (lightest > 0.0 ? kRoundings * possible * problem.force.norm() / lightest : 0.0) +
+    kRowRounding * problem.speed_square;
   solution.inconsistency = size > 0.0 && missed.norm() > noise ? missed.norm() / size : 0.0;
   if (rank_status != Status::kOk)
   {

@@ -180,7 +180,7 @@ void ServoLaw::begin_levels(ServoWorkspace & workspace) const noexcept CD_NONBLO
   work.condition = 1.0;
   work.damped = false;
   // Of workspaces that were not prepared: rows without effect must not pass for small ones.
-  work.smallest_size = std::max(kRowRounding * work.S.norm(), std::numeric_limits<double>::min());
+  work.smallest_size = std::max(kServoRounding * work.S.norm(), std::numeric_limits<double>::min());
 }
 
 void ServoLaw::solve_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING

@@ -94,7 +94,7 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
   for (Eigen::Index row = 0; row < row_count_; ++row)
   {
     const double usual = here(row) >= kVanishing * moving(row) ? here(row) : moving(row);
-    workspace.row_size_(row) = std::max(usual, kRowRounding * possible(row));
+    workspace.row_size_(row) = std::max(usual, kServoRounding * possible(row));
   }
   // Ranks, level by level, as they are as a rule: the largest seen.
   std::vector<int> largest(levels_.size(), 0);

@@ -14,7 +14,7 @@ namespace constrained_dynamics
 {
 
 /// Rows of S below this fraction of what A_s and Y could make are rounding.
-inline constexpr double kRowRounding = 1e-9;
+inline constexpr double kServoRounding = 1e-9;
 
 /// What a cycle of a servo law needs besides what it hands out.
 struct ServoWorkspace::Scratch

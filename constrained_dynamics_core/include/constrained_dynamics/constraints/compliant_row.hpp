@@ -51,6 +51,9 @@ public:
 protected:
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;
+  void do_row_sizes(
+    const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef & jacobian,
+    VectorRef out) const noexcept CD_NONBLOCKING override;
   void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING override;

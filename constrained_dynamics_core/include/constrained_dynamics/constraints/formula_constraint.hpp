@@ -33,6 +33,9 @@ public:
 protected:
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;
+  void do_row_sizes(
+    const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef & jacobian,
+    VectorRef out) const noexcept CD_NONBLOCKING override;
   bool do_differentiate(
     const SystemData & data, const SystemDerivatives & derivatives,
     const ConstVectorRef & multipliers, ConstraintScratch & scratch,

@@ -155,6 +155,10 @@ protected:
 
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING final;
+  /// |f| and |g| times the reach of both frames.
+  void do_row_sizes(
+    const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef & jacobian,
+    VectorRef out) const noexcept CD_NONBLOCKING final;
   void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING final;
