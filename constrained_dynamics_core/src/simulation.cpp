@@ -210,46 +210,66 @@ Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x
 Status Simulation::stage_derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
   CD_NONBLOCKING
 {
-  // Largest change of a coordinate: the mean is right to its square, the accelerations beside the
-  // singular position to ε divided by it.
+  // Changes of a coordinate: the mean is right to their square, so the smallest that leads to
+  // regular neighbours is taken.
   constexpr double kDistance = 1e-4;
+  constexpr int kDoublings = 3;
   // Slower than this the motion says nothing about the branch.
   constexpr double kSlowest = 1e-6;
-  // From here on rounding of the accelerations, ε times the condition, exceeds what an adaptive
-  // step can resolve: it would shrink forever. Both neighbours are regular then.
-  constexpr double kLargestCondition = 2.0 / kDistance;
+  // Rounding of the accelerations is ε times the condition; over a step of some milliseconds that
+  // is less by about this factor. Above the tolerance adaptive steps would shrink forever.
+  constexpr double kStepFactor = 20.0;
+  const double largest_condition =
+    kStepFactor * options_.relative_tolerance / std::numeric_limits<double>::epsilon();
   const Status status = derivative(time, x, x_dot);
-  const System & system = dynamics_->system();
-  const Eigen::Index nq = system.coordinate_count();
+  const Eigen::Index nq = dynamics_->system().coordinate_count();
   const bool is_noisy = options_.integrator == Integrator::kDopri5 && status == Status::kOk &&
-                        workspace_.solution().condition > kLargestCondition;
+                        workspace_.solution().condition > largest_condition;
   const double speed =
     is_noisy || status == Status::kSingular ? x_dot.head(nq).cwiseAbs().maxCoeff() : 0.0;
   if (speed < kSlowest)
   {
     return status;
   }
-  const double tolerance = dynamics_->options().rank.singular_tolerance;
-  mean_acceleration_.setZero();
-  for (const double sign : {-1.0, 1.0})
+  double shift = kDistance / speed;
+  for (int i = 0; i <= (is_noisy ? kDoublings : 0); ++i, shift *= 2.0)
   {
-    const double shift = sign * kDistance / speed;
+    const double worst = mean_beside(time, x, x_dot, shift);
+    if (worst <= largest_condition || (status == Status::kSingular && std::isfinite(worst)))
+    {
+      x_dot.tail(mean_acceleration_.size()) = mean_acceleration_;
+      break;
+    }
+  }
+  return status;  // with nothing better than the bounded solution where no neighbour is regular
+}
+
+double Simulation::mean_beside(
+  double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
+  double shift) noexcept CD_NONBLOCKING
+{
+  const Eigen::Index nq = dynamics_->system().coordinate_count();
+  const double tolerance = dynamics_->options().rank.singular_tolerance;
+  double condition = 0.0;
+  mean_acceleration_.setZero();
+  for (const double step : {-shift, shift})
+  {
     auto q = beside_.head(nq);
     auto u = beside_.tail(x.size() - nq);
-    q = x.head(nq) + shift * x_dot.head(nq);
+    q = x.head(nq) + step * x_dot.head(nq);
     u = x.tail(x.size() - nq);
-    system.normalise(q);
+    dynamics_->system().normalise(q);
     if (
-      dynamics_->project_position(time + shift, q, workspace_, tolerance) != Status::kOk ||
-      dynamics_->project_velocity(time + shift, q, u, workspace_, tolerance) != Status::kOk ||
-      derivative(time + shift, beside_, beside_slope_) != Status::kOk)
+      dynamics_->project_position(time + step, q, workspace_, tolerance) != Status::kOk ||
+      dynamics_->project_velocity(time + step, q, u, workspace_, tolerance) != Status::kOk ||
+      derivative(time + step, beside_, beside_slope_) != Status::kOk)
     {
-      return status;  // nothing better than the bounded solution
+      return std::numeric_limits<double>::infinity();
     }
+    condition = std::max(condition, workspace_.solution().condition);
     mean_acceleration_ += 0.5 * beside_slope_.tail(u.size());
   }
-  x_dot.tail(mean_acceleration_.size()) = mean_acceleration_;
-  return status;
+  return condition;
 }
 
 /// Projects on all rows in force. Contacts may close at places that cannot be met at once (what is

@@ -168,9 +168,15 @@ public:
 
 private:
   Status derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING;
-  /// The derivative for a stage: at a singular position the mean of those just before and after it.
+  /// The derivative for a stage: at a singular position, and for adaptive steps close to one, the
+  /// mean of those just before and after it.
   Status stage_derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
     CD_NONBLOCKING;
+  /// mean_acceleration_ of the states `shift` [s] before and after x along its motion; returns the
+  /// larger condition of their rows, infinity where one is not regular.
+  double mean_beside(
+    double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
+    double shift) noexcept CD_NONBLOCKING;
   template <typename Project>
   Status meet_rows(const Project & project) noexcept CD_NONBLOCKING;
   /// Normalised and on the rows. Statuses: kOk, kInconsistent (without the contacts), failures.
