@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "runner.hpp"
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "process.hpp"
+#include "sources.hpp"
+
+namespace invariance
+{
+
+namespace
+{
+
+constexpr int kTransformations = 9;  // of a case: with itself ten
+constexpr int kTries = 60;           // to find those that apply
+constexpr double kPatience = 60.0;   // [s] for a solve
+
+/// The state of a result, instead of what the scenario says.
+void set_state(YAML::Node scenario, const Result & result)
+{
+  const YAML::Node time = scenario["initial"]["time"];
+  YAML::Node initial(YAML::NodeType::Map);
+  initial["time"] = text(result.time);
+  for (std::size_t i = 0; i < result.q.names.size(); ++i)
+  {
+    initial["q"][result.q.names[i]] = text(result.q.values(static_cast<Eigen::Index>(i)));
+  }
+  for (std::size_t i = 0; i < result.u.names.size(); ++i)
+  {
+    initial["u"][result.u.names[i]] = text(result.u.values(static_cast<Eigen::Index>(i)));
+  }
+  scenario["initial"] = initial;
+}
+
+std::vector<double> to_vector(const Named & values)
+{
+  return {values.values.data(), values.values.data() + values.values.size()};
+}
+
+std::string first_line(const std::string & text)
+{
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+Runner::Runner(const Settings & settings, Report & report) : settings_(settings), report_(report) {}
+
+std::string Runner::command(const Case & c, const std::string & file) const
+{
+  std::string result = settings_.cdyn + " solve " + file + " --json -";
+  for (const std::string & argument : c.arguments)
+  {
+    result += " " + argument;
+  }
+  return result;
+}
+
+Result Runner::solve(const Case & c, const std::string & file) const
+{
+  write_scenario(c.scenario, file);
+  std::vector<std::string> words = {settings_.cdyn, "solve", file, "--json", "-"};
+  words.insert(words.end(), c.arguments.begin(), c.arguments.end());
+  const ProcessResult process = run_process(words, kPatience);
+  Result result;
+  if (!process.out.empty() && (process.exit_code == 0 || process.exit_code == 3))
+  {
+    result = read_result(YAML::Load(process.out));
+  }
+  result.exit_code = process.exit_code;
+  result.message = process.timed_out ? "no answer in time" : first_line(process.err);
+  return result;
+}
+
+Sensitivity Runner::sensitivity(
+  const Case & c, const Result & twin, Random & random, const std::string & file) const
+{
+  constexpr double kChange = 1e-13;
+  Sensitivity unit;
+  unit.decided = true;
+  for (int i = 0; i < 2; ++i)
+  {
+    Case perturbed = copy(c);
+    Result state = twin;
+    for (Named * values : {&state.q, &state.u})
+    {
+      for (Eigen::Index k = 0; k < values->values.size(); ++k)
+      {
+        values->values(k) += kChange * random.sign() * (1.0 + std::abs(values->values(k)));
+      }
+    }
+    set_state(perturbed.scenario, state);
+    const Sensitivity change = difference(twin, solve(perturbed, file));
+    unit.decided = unit.decided && change.decided;
+    unit.acceleration = std::max(unit.acceleration, change.acceleration);
+    unit.force = std::max(unit.force, change.force);
+    unit.multiplier = std::max(unit.multiplier, change.multiplier);
+    unit.wrench = std::max(unit.wrench, change.wrench);
+    unit.power = std::max(unit.power, change.power);
+  }
+  std::filesystem::remove(file);
+  return unit;
+}
+
+Finding Runner::judge_case(
+  const Changed & changed, const Result & result, const std::string & file, const Result * twin,
+  const Sensitivity & unit) const
+{
+  Finding finding;
+  Verdict verdict;
+  if (!result.status.empty())
+  {
+    const Given given{result.time, to_vector(result.q), to_vector(result.u), to_vector(result.inputs)};
+    verdict = judge(file, given);
+  }
+  if (verdict.supported)
+  {
+    finding = by_judge(result, verdict);
+    if (finding.outcome != Outcome::kRight || twin == nullptr || !twin->ok())
+    {
+      return finding;
+    }
+  }
+  if (twin == nullptr)
+  {
+    finding.outcome = result.ok()              ? Outcome::kRight
+                      : result.status.empty() ? Outcome::kNeedless
+                                              : Outcome::kRefused;
+    finding.reason = result.status + " " + result.message;
+    return finding;
+  }
+  Result same_terms = result;
+  if (changed.undo && result.has_solution())
+  {
+    changed.undo(same_terms);
+  }
+  const bool judged = finding.judged;
+  finding = by_twin(changed, same_terms, *twin, unit);
+  finding.judged = judged;
+  return finding;
+}
+
+void Runner::finish(
+  const std::string & kind, const Changed & changed, const std::string & file, std::uint64_t base,
+  const Finding & finding)
+{
+  const bool failed =
+    finding.outcome == Outcome::kWrongOk || finding.outcome == Outcome::kNeedless;
+  if (!failed)
+  {
+    std::filesystem::remove(file);
+  }
+  Entry entry;
+  entry.kind = kind;
+  entry.source = changed.changed.source;
+  entry.detail = changed.detail;
+  entry.file = command(changed.changed, file);
+  entry.command = settings_.program + " --cdyn " + settings_.cdyn + " --seed " +
+                  std::to_string(settings_.seed) + " --base " + std::to_string(base);
+  entry.base = base;
+  entry.finding = finding;
+  report_.add(entry);
+}
+
+void Runner::run_base(std::uint64_t base)
+{
+  Random random(seed_of(settings_.seed, base));
+  const std::string stem = settings_.folder + "/case_" + std::to_string(settings_.seed) + "_" +
+                           std::to_string(base) + "_";
+  Case c = draw_case(settings_, random);
+  if (c.scenario.IsNull())
+  {
+    return;
+  }
+  const std::string base_file = stem + "0.yaml";
+  Result twin = solve(c, base_file);
+  if (!c.mechanism && !twin.status.empty())
+  {
+    // From here on the assembled state is given.
+    set_state(c.scenario, twin);
+    c.arguments.push_back("--raw-state");
+    twin = solve(c, base_file);
+  }
+  Changed itself;
+  itself.changed = c;
+  const Finding of_twin = judge_case(itself, twin, base_file, nullptr, {});
+  if (settings_.only.empty() || settings_.only == "as written")
+  {
+    finish("as written", itself, base_file, base, of_twin);
+  }
+  const bool trusted = of_twin.outcome == Outcome::kRight;
+  if (twin.status.empty() || settings_.only == "as written")
+  {
+    return;
+  }
+  const Sensitivity unit =
+    trusted ? sensitivity(c, twin, random, stem + "perturbed.yaml") : Sensitivity();
+
+  int done = 0;
+  const int wanted = settings_.only.empty() ? kTransformations : 1;
+  for (int i = 0; i < kTries && done < wanted; ++i)
+  {
+    const Transformation & transformation = random.pick(transformations());
+    if (!settings_.only.empty() && transformation.kind != settings_.only)
+    {
+      continue;
+    }
+    std::optional<Changed> changed = transformation.apply(c, twin, random);
+    if (!changed)
+    {
+      continue;
+    }
+    ++done;
+    const std::string file = stem + std::to_string(done) + ".yaml";
+    const Result result = solve(changed->changed, file);
+    finish(
+      transformation.kind, *changed, file, base,
+      judge_case(*changed, result, file, trusted ? &twin : nullptr, unit));
+  }
+}
+
+}  // namespace invariance
