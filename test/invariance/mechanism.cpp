@@ -356,7 +356,6 @@ Mechanism mirrored(const Mechanism & mechanism)
   }
   for (YAML::Node & constraint : result.constraints)
   {
-    constraint = YAML::Clone(constraint);
     for (const char * key : {"normal", "direction", "axis"})
     {
       if (constraint[key])

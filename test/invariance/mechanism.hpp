@@ -89,7 +89,7 @@ struct Mechanism
   std::vector<Link> links;  ///< parents first
   std::vector<Frame> frames;
   std::vector<Closure> closures;
-  std::vector<YAML::Node> constraints;
+  std::vector<OwnNode> constraints;
   Eigen::VectorXd u;  ///< in the order of `speeds()`
   double characteristic_length = 1.0;
 

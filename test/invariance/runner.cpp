@@ -84,7 +84,7 @@ Sensitivity Runner::sensitivity(
   unit.decided = true;
   for (int i = 0; i < 2; ++i)
   {
-    Case perturbed = copy(c);
+    Case perturbed = c;
     Result state = twin;
     for (Named * values : {&state.q, &state.u})
     {

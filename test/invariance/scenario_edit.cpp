@@ -13,13 +13,6 @@
 namespace invariance
 {
 
-Case copy(const Case & original)
-{
-  Case result = original;
-  result.scenario = YAML::Clone(original.scenario);
-  return result;
-}
-
 Eigen::Isometry3d Pose::isometry() const
 {
   Eigen::Isometry3d result = Eigen::Isometry3d::Identity();

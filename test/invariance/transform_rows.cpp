@@ -74,7 +74,7 @@ bool names_rows(const YAML::Node & scenario)
 std::optional<Changed> permute(const Case & original, Random & random)
 {
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   const YAML::Node constraints = scenario["constraints"];
   if (!constraints || constraints.size() == 0)
@@ -106,7 +106,7 @@ std::optional<Changed> permute(const Case & original, Random & random)
 std::optional<Changed> repeat(const Case & original, Random & random)
 {
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   const int i = pick(scenario, random, [](const YAML::Node &) { return true; });
   if (i < 0)
@@ -147,7 +147,7 @@ std::optional<Changed> repeat(const Case & original, Random & random)
 std::optional<Changed> scale(const Case & original, Random & random, bool only_sign)
 {
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   const int i = pick(
     scenario, random,
@@ -204,7 +204,7 @@ std::optional<Changed> scale(const Case & original, Random & random, bool only_s
 std::optional<Changed> swap_frames(const Case & original, Random & random)
 {
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   const int i = names_rows(scenario)
                   ? -1
@@ -254,7 +254,7 @@ std::optional<Changed> swap_frames(const Case & original, Random & random)
 std::optional<Changed> turn_axes(const Case & original, Random & random)
 {
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   const int i = names_rows(scenario) ? -1 : pick(scenario, random, is_full_triple);
   if (i < 0)
@@ -337,7 +337,7 @@ std::optional<Changed> write_loop(const Case & original, Random & random)
   }
   const Closure closure = random.pick(original.mechanism->closures);
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   const int index = constraint_index(scenario, closure.constraint);
   YAML::Node constraint = scenario["constraints"][index];

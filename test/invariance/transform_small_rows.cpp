@@ -70,7 +70,7 @@ std::optional<Changed> cancelling_formula(const Case & original, const Result & 
   const double c = random.magnitude(0.1, 10.0);
   const std::string s = text(2.0 * c * size);
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   const std::string name = unused_name(original.scenario, "nothing");
   const std::string x = quoted(names[0]);
   const std::string y = quoted(names[1]);
@@ -109,7 +109,7 @@ std::optional<Changed> weld_to_itself(const Case & original, Random & random)
   }
   const std::string frame = random.pick(frames);
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   Pose first;
   first.xyz = random.vector(1.0);
@@ -184,7 +184,7 @@ std::optional<Changed> keep_in_plane(const Case & original, Random & random)
   const Eigen::Vector3d n = *plane_normal(mechanism, link);
   const Eigen::Vector3d normal = n + size * n.cross(random.direction());
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   Frame frame{unused_name(scenario, "kept"), link, {}};
   frame.pose.xyz = random.vector(1.0);
@@ -226,7 +226,7 @@ std::optional<Changed> almost_a_copy(const Case & original, const Result & twin,
   const YAML::Node row = random.pick(rows);
   const std::string y = random.pick(names);
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node again = YAML::Clone(row);
   again["name"] = unused_name(original.scenario, "almost");
   if (row["type"].as<std::string>() == "joint_coupling")
@@ -278,7 +278,7 @@ std::optional<Changed> almost_one_plane(const Case & original, Random & random)
   const int link = random.integer(0, static_cast<int>(mechanism.links.size()) - 1);
   const double angle = random.magnitude(1e-15, 1e-2);
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   Frame frame{unused_name(scenario, "on_planes"), link, {}};
   frame.pose.xyz = random.vector(1.0);
@@ -338,7 +338,7 @@ std::optional<Changed> tilt_axis(const Case & original, Random & random)
   }
   mechanism->u.setZero();
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   result.changed.scenario = mechanism->scenario();
   result.changed.mechanism = mechanism;
   result.expected = Expected::kJudge;
@@ -359,7 +359,7 @@ std::optional<Changed> contradict(const Case & original, const Result & twin, Ra
   const double gap = (1.0 + twin.udot.values.cwiseAbs().maxCoeff()) * random.magnitude(0.1, 10.0);
   const std::string factor = text(random.sign() * random.magnitude(1e-3, 1e3));
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   result.changed.scenario["constraints"].push_back(formula_constraint(
     unused_name(original.scenario, "contradiction"), "acceleration",
     {acceleration + " - (" + text(a) + ")",

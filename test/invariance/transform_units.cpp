@@ -112,7 +112,6 @@ Mechanism converted(const Mechanism & mechanism, const Units & units)
   }
   for (YAML::Node & constraint : result.constraints)
   {
-    constraint = YAML::Clone(constraint);
     convert_constraint(constraint, mechanism, units);
   }
   const std::set<std::string> moves = translations(mechanism);
@@ -181,7 +180,7 @@ std::optional<Changed> change_units(const Case & original, Random & random)
   units.time = random.chance(0.6) ? 1e3 : 1.0;
   auto mechanism = std::make_shared<Mechanism>(converted(*original.mechanism, units));
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   result.changed.scenario = mechanism->scenario();
   result.changed.mechanism = mechanism;
   const std::shared_ptr<const Mechanism> old = original.mechanism;

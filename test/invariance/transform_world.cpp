@@ -190,7 +190,7 @@ std::optional<Changed> in_turned_world(
   const Case & original, const Eigen::Isometry3d & X, bool turn_gravity)
 {
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   if (!turn_world(result.changed.scenario, X, turn_gravity))
   {
     return std::nullopt;
@@ -223,7 +223,7 @@ std::optional<Changed> mirror(const Case & original)
   }
   auto mechanism = std::make_shared<Mechanism>(mirrored(*original.mechanism));
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   result.changed.scenario = mechanism->scenario();
   result.changed.mechanism = mechanism;
   const YAML::Node constraints = YAML::Clone(original.scenario["constraints"]);

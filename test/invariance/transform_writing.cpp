@@ -100,7 +100,7 @@ std::optional<Changed> rename_all(const Case & original, Random & random)
   }
   mechanism->closures.clear();
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   result.changed.scenario = mechanism->scenario();
   result.changed.mechanism = mechanism;
   result.undo = [back, constraints](Result & r)
@@ -139,7 +139,7 @@ void shuffle_list(YAML::Node list, Random & random)
 std::optional<Changed> reorder(const Case & original, Random & random)
 {
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node system = result.changed.scenario["system"];
   bool any = false;
   for (const char * key : {"robots", "bodies"})
@@ -166,7 +166,7 @@ std::optional<Changed> shift_time(const Case & original, Random & random)
     return std::nullopt;
   }
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   const double shift = random.uniform(-100.0, 100.0);
   YAML::Node initial = scenario["initial"];
@@ -237,7 +237,7 @@ std::optional<Changed> other_speeds(const Case & original, const Result & twin, 
     }
   }
   Changed result;
-  result.changed = copy(original);
+  result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
   YAML::Node speeds(YAML::NodeType::Map);
   YAML::Node initial(YAML::NodeType::Map);
@@ -289,7 +289,7 @@ Transformation formulation(const std::string & name)
         return std::nullopt;  // options of its own
       }
       Changed result;
-      result.changed = copy(c);
+      result.changed = c;
       result.changed.arguments.insert(result.changed.arguments.end(), {"--formulation", name});
       return result;
     }};
