@@ -17,6 +17,9 @@ Case random_tree(Random & random);
 /// @throw std::invalid_argument for a type that the generator does not make
 Eigen::MatrixXd constraint_rows(const Mechanism & mechanism, const YAML::Node & constraint);
 
+/// An orthonormal basis of the motions that all constraints leave.
+Eigen::MatrixXd free_motions(const Mechanism & mechanism);
+
 /// Random speeds on the manifold of all constraints.
 void set_speeds(Mechanism & mechanism, Random & random);
 

@@ -80,6 +80,7 @@ Result read_result(const YAML::Node & json)
   result.inputs = read_named(json["inputs"]);
   result.multipliers = read_named(json["multipliers"]);
   result.force = read_named(json["constraint_force"]);
+  result.observe = read_named(json["observe"]);
   result.rank = read_integer(json["rank"]);
   result.nominal_rank = read_integer(json["nominal_rank"]);
   result.row_count = read_integer(json["row_count"]);

@@ -42,7 +42,7 @@ struct Result
   std::string status;   ///< empty: no JSON (refused, or died)
   std::string message;  ///< first line of the standard error
   double time = 0.0;
-  Named q, u, udot, inputs, multipliers, force;
+  Named q, u, udot, inputs, multipliers, force, observe;
   std::vector<Wrench> wrenches;
   int rank = -1;
   int nominal_rank = -1;

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "process.hpp"
 #include "sources.hpp"
 
 namespace invariance
@@ -17,63 +16,17 @@ namespace
 
 constexpr int kTransformations = 9;  // of a case: with itself ten
 constexpr int kTries = 60;           // to find those that apply
-constexpr double kPatience = 60.0;   // [s] for a solve
-
-/// The state of a result, instead of what the scenario says.
-void set_state(YAML::Node scenario, const Result & result)
-{
-  const YAML::Node time = scenario["initial"]["time"];
-  YAML::Node initial(YAML::NodeType::Map);
-  initial["time"] = text(result.time);
-  for (std::size_t i = 0; i < result.q.names.size(); ++i)
-  {
-    initial["q"][result.q.names[i]] = text(result.q.values(static_cast<Eigen::Index>(i)));
-  }
-  for (std::size_t i = 0; i < result.u.names.size(); ++i)
-  {
-    initial["u"][result.u.names[i]] = text(result.u.values(static_cast<Eigen::Index>(i)));
-  }
-  scenario["initial"] = initial;
-}
 
 std::vector<double> to_vector(const Named & values)
 {
   return {values.values.data(), values.values.data() + values.values.size()};
 }
 
-std::string first_line(const std::string & text)
-{
-  return text.substr(0, text.find('\n'));
-}
-
 }  // namespace
 
-Runner::Runner(const Settings & settings, Report & report) : settings_(settings), report_(report) {}
-
-std::string Runner::command(const Case & c, const std::string & file) const
+Runner::Runner(const Settings & settings, Report & report)
+: settings_(settings), cdyn_(settings.cdyn), report_(report)
 {
-  std::string result = settings_.cdyn + " solve " + file + " --json -";
-  for (const std::string & argument : c.arguments)
-  {
-    result += " " + argument;
-  }
-  return result;
-}
-
-Result Runner::solve(const Case & c, const std::string & file) const
-{
-  write_scenario(c.scenario, file);
-  std::vector<std::string> words = {settings_.cdyn, "solve", file, "--json", "-"};
-  words.insert(words.end(), c.arguments.begin(), c.arguments.end());
-  const ProcessResult process = run_process(words, kPatience);
-  Result result;
-  if (!process.out.empty() && (process.exit_code == 0 || process.exit_code == 3))
-  {
-    result = read_result(YAML::Load(process.out));
-  }
-  result.exit_code = process.exit_code;
-  result.message = process.timed_out ? "no answer in time" : first_line(process.err);
-  return result;
 }
 
 Sensitivity Runner::sensitivity(
@@ -94,7 +47,7 @@ Sensitivity Runner::sensitivity(
       }
     }
     set_state(perturbed.scenario, state);
-    const Sensitivity change = difference(twin, solve(perturbed, file));
+    const Sensitivity change = difference(twin, cdyn_.solve(perturbed, file));
     unit.decided = unit.decided && change.decided;
     unit.acceleration = std::max(unit.acceleration, change.acceleration);
     unit.force = std::max(unit.force, change.force);
@@ -146,7 +99,7 @@ Finding Runner::judge_case(
 
 void Runner::finish(
   const std::string & kind, const Changed & changed, const std::string & file, std::uint64_t base,
-  const Finding & finding)
+  const Finding & finding, const std::string & verb)
 {
   const bool failed =
     finding.outcome == Outcome::kWrongOk || finding.outcome == Outcome::kNeedless;
@@ -158,7 +111,7 @@ void Runner::finish(
   entry.kind = kind;
   entry.source = changed.changed.source;
   entry.detail = changed.detail;
-  entry.file = command(changed.changed, file);
+  entry.file = cdyn_.command(verb, changed.changed, file);
   entry.command = settings_.program + " --cdyn " + settings_.cdyn + " --seed " +
                   std::to_string(settings_.seed) + " --base " + std::to_string(base);
   entry.base = base;
@@ -171,19 +124,19 @@ void Runner::run_base(std::uint64_t base)
   Random random(seed_of(settings_.seed, base));
   const std::string stem = settings_.folder + "/case_" + std::to_string(settings_.seed) + "_" +
                            std::to_string(base) + "_";
-  Case c = draw_case(settings_, random);
+  Case c = draw_case(settings_, cdyn_, random, stem + "draft.yaml");
   if (c.scenario.IsNull())
   {
     return;
   }
   const std::string base_file = stem + "0.yaml";
-  Result twin = solve(c, base_file);
+  Result twin = cdyn_.solve(c, base_file);
   if (!c.mechanism && !twin.status.empty())
   {
     // From here on the assembled state is given.
     set_state(c.scenario, twin);
     c.arguments.push_back("--raw-state");
-    twin = solve(c, base_file);
+    twin = cdyn_.solve(c, base_file);
   }
   Changed itself;
   itself.changed = c;
@@ -216,7 +169,7 @@ void Runner::run_base(std::uint64_t base)
     }
     ++done;
     const std::string file = stem + std::to_string(done) + ".yaml";
-    const Result result = solve(changed->changed, file);
+    const Result result = cdyn_.solve(changed->changed, file);
     finish(
       transformation.kind, *changed, file, base,
       judge_case(*changed, result, file, trusted ? &twin : nullptr, unit));

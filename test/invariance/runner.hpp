@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cdyn.hpp"
 #include "comparison.hpp"
 #include "report.hpp"
 
@@ -33,24 +34,21 @@ public:
   /// All the cases of one untransformed case: itself and its transformations.
   void run_base(std::uint64_t base);
 
-  /// `cdyn solve` of a case; the scenario is written to the file.
-  Result solve(const Case & c, const std::string & file) const;
-
   /// By the judge if it can, else (or as well) by the twin; `twin` may be null.
   Finding judge_case(
     const Changed & changed, const Result & result, const std::string & file, const Result * twin,
     const Sensitivity & unit) const;
 
-  /// Removes the file of a case that went well, and reports the case.
+  /// Removes the file of a case that went well, and reports the case. `verb`: solve or run.
   void finish(
     const std::string & kind, const Changed & changed, const std::string & file, std::uint64_t base,
-    const Finding & finding);
+    const Finding & finding, const std::string & verb = "solve");
 
 private:
   Sensitivity sensitivity(const Case & c, const Result & twin, Random & random, const std::string & file) const;
-  std::string command(const Case & c, const std::string & file) const;
 
   const Settings & settings_;
+  Cdyn cdyn_;
   Report & report_;
 };
 

@@ -89,51 +89,41 @@ std::optional<Changed> cancelling_formula(const Case & original, const Result & 
   return result;
 }
 
-/// A frame welded to itself by way of two others: six rows of rounding noise.
-std::optional<Changed> weld_to_itself(const Case & original, Random & random)
+/// A joint written a second time, as a constraint between its two links: rows of rounding noise.
+std::optional<Changed> repeat_joint(const Case & original, Random & random)
 {
-  std::vector<std::string> frames;
-  if (original.scenario["constraints"])
-  {
-    for (const YAML::Node & constraint : original.scenario["constraints"])
-    {
-      if (constraint["frame_a"] && !constraint["repeat"])
-      {
-        frames.push_back(constraint["frame_a"].as<std::string>());
-      }
-    }
-  }
-  if (frames.empty())
+  if (!original.mechanism || original.mechanism->links.empty())
   {
     return std::nullopt;
   }
-  const std::string frame = random.pick(frames);
+  const Mechanism & mechanism = *original.mechanism;
+  const int i = random.integer(0, static_cast<int>(mechanism.links.size()) - 1);
+  const Link & link = mechanism.links[static_cast<std::size_t>(i)];
+  const int parent = link.parent < 0 ? -2 - link.robot : link.parent;
+  // y of both frames is the joint's axis; of a hinge they lie somewhere on it.
+  const Eigen::Quaterniond to_axis =
+    Eigen::Quaterniond::FromTwoVectors(Eigen::Vector3d::UnitY(), link.axis);
+  Eigen::Isometry3d on_link = Eigen::Isometry3d::Identity();
+  on_link.linear() = to_axis.toRotationMatrix();
+  on_link.translation() = link.prismatic ? random.vector(1.0) : Eigen::Vector3d(random.uniform(-1.0, 1.0) * link.axis);
+  const Eigen::Isometry3d on_parent =
+    mechanism.body_pose(parent).inverse() * mechanism.body_pose(i) * on_link;
   Changed result;
   result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
-  Pose first;
-  first.xyz = random.vector(1.0);
-  first.rpy = random.vector(3.0);
-  Pose whole;
-  whole.xyz = random.vector(1.0);
-  whole.rpy = random.vector(3.0);
-  const std::string a = unused_name(scenario, "direct");
-  add_frame(scenario, a, frame, whole);
-  const std::string between = unused_name(scenario, "between");
-  add_frame(scenario, between, frame, first);
-  const std::string b = unused_name(scenario, "roundabout");
-  add_frame(scenario, b, between, pose_of(first.isometry().inverse() * whole.isometry()));
-  YAML::Node weld;
-  weld["name"] = unused_name(scenario, "nothing");
-  weld["type"] = "frame_coincidence";
-  weld["frame_a"] = a;
-  weld["frame_b"] = b;
-  if (random.chance(0.5))
-  {
-    weld["rows"] = flow_list({random.pick<std::string>({"x", "y", "z", "rx", "ry", "rz"})});
-  }
-  scenario["constraints"].push_back(weld);
-  result.detail = "frame welded to itself";
+  YAML::Node joint;
+  joint["name"] = unused_name(scenario, "nothing");
+  joint["type"] = "frame_coincidence";
+  joint["frame_a"] = unused_name(scenario, "on_link");
+  add_frame(scenario, "on_link", link.name, pose_of(on_link));
+  joint["frame_b"] = unused_name(scenario, "on_parent");
+  add_frame(scenario, "on_parent", mechanism.body_name(parent), pose_of(on_parent));
+  const std::vector<std::string> rows = link.prismatic
+                                          ? std::vector<std::string>{"x", "z", "rx", "ry", "rz"}
+                                          : std::vector<std::string>{"x", "y", "z", "rx", "rz"};
+  joint["rows"] = random.chance(0.5) ? flow_list(rows) : flow_list({random.pick(rows)});
+  scenario["constraints"].push_back(joint);
+  result.detail = link.joint;
   return result;
 }
 
@@ -378,8 +368,8 @@ std::vector<Transformation> small_row_transformations()
     {"row that cancels", "systems with two coordinates that have rates", small,
      [](const Case & c, const Result & twin, Random & random)
      { return cancelling_formula(c, twin, random); }},
-    {"frame welded to itself", "constraints with frames", "all the same",
-     [](const Case & c, const Result &, Random & random) { return weld_to_itself(c, random); }},
+    {"joint written twice", "generated trees (the axis must be known)", "all the same",
+     [](const Case & c, const Result &, Random & random) { return repeat_joint(c, random); }},
     {"kept in its plane", "generated trees: bodies that move in a plane", small,
      [](const Case & c, const Result &, Random & random) { return keep_in_plane(c, random); }},
     {"row almost repeated", "formula (one row), joint_coupling", small + ", above the judge",

@@ -124,15 +124,15 @@ std::optional<Changed> rename_all(const Case & original, Random & random)
 
 void shuffle_list(YAML::Node list, Random & random)
 {
-  std::vector<YAML::Node> items;
+  std::vector<OwnNode> items;
   for (const YAML::Node & item : list)
   {
-    items.push_back(YAML::Clone(item));
+    items.emplace_back(item);
   }
   random.shuffle(items);
   for (std::size_t i = 0; i < items.size(); ++i)
   {
-    list[i] = items[i];
+    list[i] = static_cast<const YAML::Node &>(items[i]);
   }
 }
 
