@@ -32,10 +32,7 @@ RealTriple unit3(int axis)
 
 Rotation identity3() { return {{unit3(0), unit3(1), unit3(2)}}; }
 
-MovingTriple still(const RealTriple & a)
-{
-  return {{Moving(a[0]), Moving(a[1]), Moving(a[2])}};
-}
+MovingTriple still(const RealTriple & a) { return {{Moving(a[0]), Moving(a[1]), Moving(a[2])}}; }
 
 MovingRotation still(const Rotation & a) { return {{still(a[0]), still(a[1]), still(a[2])}}; }
 

@@ -89,7 +89,7 @@ struct Evaluation
 {
   std::vector<Row> rows;
   Terms terms;
-  Vector scale;  ///< 1/size of each row
+  Vector scale;   ///< 1/size of each row
   Matrix scaled;  ///< diag(1/size) A
   RowSvd svd;
   Real reference;  ///< what singular values are relative to
@@ -279,8 +279,7 @@ private:
 };
 
 /// The same problem with all data changed at random by up to 1e3 ε of what they could be.
-Problem perturbed(
-  const Evaluation & e, const Problem & exact, std::mt19937_64 & random)
+Problem perturbed(const Evaluation & e, const Problem & exact, std::mt19937_64 & random)
 {
   const auto noise = [&]
   {
@@ -330,7 +329,8 @@ Problem perturbed(
 
 /// Nothing is known better than 1e3 ε of the whole motion, measured by the inertia: ‖u̇‖_Q of u̇ and
 /// ‖Q u̇‖_Q⁻¹, which is the same number, of forces. The terms do not depend on units or axes.
-void add_whole(const Evaluation & e, const Vector & acceleration, Vector & on_acceleration, Vector & on_force)
+void add_whole(
+  const Evaluation & e, const Vector & acceleration, Vector & on_acceleration, Vector & on_force)
 {
   const Real square = dot(acceleration, e.terms.inertia * acceleration);
   const Real whole = data_tolerance() * sqrt(abs(square));
@@ -352,8 +352,8 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   const Real singular = document.number(document.options, "singular_tolerance", Real(1e-8));
   int rank = count_above(e, data_tolerance());
 
-  // Small directions may be rows that are redundant on the manifold, seen from a state that is off it
-  // by rounding: then a state that is as good as the given one has fewer directions.
+  // Small directions may be rows that are redundant on the manifold, seen from a state that is off
+  // it by rounding: then a state that is as good as the given one has fewer directions.
   std::vector<Problem> others;
   if (rank > count_above(e, Real("1e-4")))
   {
@@ -426,24 +426,44 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   Vector force_tolerance = force_spread.tolerance(factor);
   add_whole(e, answer.acceleration, acceleration_tolerance, force_tolerance);
 
+  // Of multipliers in their weighted norm: the split of redundant rows is known no better.
+  Vector multiplier_tolerance = multiplier_spread.tolerance(factor);
+  Real most = 0;
+  for (std::size_t i = 0; i < weight.size(); ++i)
+  {
+    most = std::max<Real>(
+      most,
+      multiplier_tolerance[i] / weight[i] + data_tolerance() * abs(multipliers[i]) / weight[i]);
+  }
+  for (std::size_t i = 0; i < weight.size(); ++i)
+  {
+    multiplier_tolerance[i] = most * weight[i];
+  }
+
   Real missed = 0;
   Real wanted = 0;
+  Real bias_size = 0;
   for (std::size_t i = 0; i < e.rows.size(); ++i)
   {
     const Row & row = e.rows[i];
     const Real miss = e.scale[i] * (dot(row.a, answer.acceleration) - row.b);
     missed += miss * miss;
     wanted += e.scale[i] * e.scale[i] * row.b * row.b;
+    bias_size += e.scale[i] * row.b_size;
   }
-  const Real all = sqrt(wanted) + (e.rows.empty() ? Real(0) : e.svd.singular_values[0]) *
-                                    norm(answer.acceleration);
-  verdict.inconsistency = all > 0 ? Real(sqrt(missed) / all).convert_to<double>() : 0.0;
+  const Real stretch = e.rows.empty() ? Real(0) : e.svd.singular_values[0];
+  const Real all = sqrt(wanted) + stretch * norm(answer.acceleration);
+  // What 50 digits leave of numbers that cancel is no contradiction.
+  const Real rounding =
+    Real("1e-35") * (bias_size + stretch * norm(acceleration_tolerance) / data_tolerance());
+  missed = sqrt(missed);
+  verdict.inconsistency = missed > rounding ? Real(missed / all).convert_to<double>() : 0.0;
   verdict.acceleration = rounded(answer.acceleration);
   verdict.constraint_force = rounded(answer.constraint_force);
   verdict.acceleration_tolerance = rounded(acceleration_tolerance);
   verdict.force_tolerance = rounded(force_tolerance);
   verdict.multipliers = rounded(multipliers);
-  verdict.multiplier_tolerance = rounded(multiplier_spread.tolerance(factor));
+  verdict.multiplier_tolerance = rounded(multiplier_tolerance);
   verdict.power = dot(answer.constraint_force, state.u).convert_to<double>();
   verdict.supported = true;
 }
