@@ -148,14 +148,28 @@ Problem reduced(const Evaluation & e, int rank)
   return out;
 }
 
-/// A state on the manifold close to the given one, where there is one: Newton's method with the
-/// directions of rows that are certain.
-/// @return the largest change of a coordinate, or −1 where none was found.
-Real move_to_manifold(const Document & document, State & state)
+/// q ← q + C step.
+void move(const System & system, const Vector & step, State & state)
 {
-  Real moved = 0;
+  for (std::size_t i = 0; i < state.q.size(); ++i)
+  {
+    state.q[i] += dot(system.variable(system.coordinates[i]).row, step);
+  }
+}
+
+/// Uniform in [−1, 1]; std::uniform_real_distribution differs between libraries.
+double uniform(std::mt19937_64 & random)
+{
+  return static_cast<double>(random() >> 11) / 4503599627370496.0 - 1.0;
+}
+
+/// Moves a state to one close by that meets the position rows: Newton's method with the directions
+/// of rows that are certain.
+/// @return false where none is found within `limit` of each coordinate.
+bool move_to_manifold(const Document & document, const Real & limit, State & state)
+{
   const State start = state;
-  for (int iteration = 0; iteration < 12; ++iteration)
+  for (int iteration = 0; iteration < 20; ++iteration)
   {
     const std::unique_ptr<System> system = make_system(document, state);
     const Evaluation e = evaluate_at(document, *system, state);
@@ -167,7 +181,7 @@ Real move_to_manifold(const Document & document, State & state)
     }
     if (violation < Real("1e-40"))
     {
-      return moved;
+      return true;
     }
     Vector step(at(system->size()));
     for (int k = 0; k < count_above(e, Real("1e-6")); ++k)
@@ -183,18 +197,57 @@ Real move_to_manifold(const Document & document, State & state)
         step[at(j)] += e.svd.rotated(k, j) * missing / (sigma * sigma);
       }
     }
-    moved = 0;
+    move(*system, step, state);
     for (std::size_t i = 0; i < state.q.size(); ++i)
     {
-      state.q[i] += dot(system->variable(system->coordinates[i]).row, step);
-      moved = std::max<Real>(moved, abs(state.q[i] - start.q[i]));
-    }
-    if (moved > Real("1e-6"))
-    {
-      break;
+      if (abs(state.q[i] - start.q[i]) > limit)
+      {
+        return false;
+      }
     }
   }
-  return -1;
+  return false;
+}
+
+/// The largest rank at some states on the manifold around a given one, which move with any speeds.
+int rank_around(
+  const Document & document, const State & state, const Evaluation & e, const Real & singular,
+  std::mt19937_64 & random)
+{
+  int rank = count_above(e, singular);
+  const std::unique_ptr<System> system = make_system(document, state);
+  const int n = system->size();
+  for (int sample = 0; sample < 2; ++sample)
+  {
+    State other = state;
+    Vector step(at(n));
+    for (int j = 0; j < n; ++j)
+    {
+      step[at(j)] = Real(uniform(random)) / 20;
+      other.u[at(j)] += uniform(random);
+    }
+    // Along the manifold, as far as it is known here.
+    for (int k = 0; k < count_above(e, singular); ++k)
+    {
+      const Real & sigma = e.svd.singular_values[at(k)];
+      Real along = 0;
+      for (int j = 0; j < n; ++j)
+      {
+        along += e.svd.rotated(k, j) * step[at(j)];
+      }
+      for (int j = 0; j < n; ++j)
+      {
+        step[at(j)] -= e.svd.rotated(k, j) * along / (sigma * sigma);
+      }
+    }
+    move(*system, step, other);
+    if (move_to_manifold(document, 1, other))
+    {
+      const std::unique_ptr<System> there = make_system(document, other);
+      rank = std::max(rank, count_above(evaluate_at(document, *there, other), singular));
+    }
+  }
+  return rank;
 }
 
 /// λ = S U_rᵀ μ, and of the solutions λ + Z y, Z = S U₀ᵀ, the one with the least weighted norm.
@@ -281,12 +334,7 @@ private:
 /// The same problem with all data changed at random by up to 1e3 ε of what they could be.
 Problem perturbed(const Evaluation & e, const Problem & exact, std::mt19937_64 & random)
 {
-  const auto noise = [&]
-  {
-    // Uniform in [−1, 1]; std::uniform_real_distribution differs between libraries.
-    const double unit = static_cast<double>(random() >> 11) / 9007199254740992.0;
-    return Real(data_tolerance() * (2.0 * unit - 1.0));
-  };
+  const auto noise = [&] { return Real(data_tolerance() * uniform(random)); };
   Problem out = exact;
   const int n = exact.inertia.rows;
   const int m = e.scaled.rows;
@@ -358,7 +406,7 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   if (rank > count_above(e, Real("1e-4")))
   {
     State close = state;
-    if (move_to_manifold(document, close) >= 0)
+    if (move_to_manifold(document, Real("1e-6"), close))
     {
       std::unique_ptr<System> there = make_system(document, close);
       Evaluation on_manifold = evaluate_at(document, *there, close);
@@ -388,6 +436,12 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   }
   verdict.rank_exact = rank;
   verdict.rank_regular = std::min(rank, count_above(e, singular));
+  verdict.rank_nominal = verdict.rank_regular;
+  std::mt19937_64 random(20260714);
+  if (verdict.rank_regular < std::min(e.scaled.rows, e.scaled.cols))
+  {
+    verdict.rank_nominal = rank_around(document, state, e, singular, random);
+  }
 
   const Problem exact = reduced(e, rank);
   Answer answer;
@@ -405,7 +459,6 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   Spread acceleration_spread(answer.acceleration);
   Spread force_spread(answer.constraint_force);
   Spread multiplier_spread(multipliers);
-  std::mt19937_64 random(20260714);
   for (int sample = 0; sample < 8; ++sample)
   {
     others.push_back(perturbed(e, exact, random));

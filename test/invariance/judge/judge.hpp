@@ -31,8 +31,11 @@ struct Verdict
   /// Of diag(1/size) A, descending, relative to the largest but at least to 1: a row that is
   /// nothing but rounding stays small although it is the only one.
   std::vector<double> singular_values;
-  int rank_exact = 0;                          ///< directions above 1e3 ε: these must be enforced
-  int rank_regular = 0;                        ///< directions above the singular tolerance (1e-8)
+  int rank_exact = 0;    ///< directions above 1e3 ε: these must be enforced
+  int rank_regular = 0;  ///< directions above the singular tolerance (1e-8)
+  /// Directions above the singular tolerance in general, at states around this one that meet the
+  /// position rows: more than `rank_regular` in a singular position.
+  int rank_nominal = 0;
   std::vector<double> acceleration;            ///< u̇, directions below 1e3 ε taken as redundant
   std::vector<double> constraint_force;        ///< F^c
   std::vector<double> acceleration_tolerance;  ///< elementwise
