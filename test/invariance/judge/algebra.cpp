@@ -13,6 +13,58 @@ namespace
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+/// Householder's reflections of the rows that leave nothing below row `cols` of `work`; the same to
+/// `left`. Rotations need not bother with the many rows then.
+void triangularise(Matrix & work, Matrix & left)
+{
+  if (work.rows <= work.cols)
+  {
+    return;
+  }
+  for (int c = 0; c < work.cols; ++c)
+  {
+    Vector v(at(work.rows));
+    Real square = 0;
+    for (int i = c; i < work.rows; ++i)
+    {
+      v[at(i)] = work(i, c);
+      square += v[at(i)] * v[at(i)];
+    }
+    if (square == 0)
+    {
+      continue;
+    }
+    const Real length = sqrt(square);
+    const Real head = v[at(c)];
+    v[at(c)] += head < 0 ? Real(-length) : length;
+    const Real factor = 1 / (square + abs(head) * length);  // 2 / vᵀv
+    const auto reflect = [&](Matrix & target)
+    {
+      Vector along(at(target.cols));
+      for (int i = c; i < target.rows; ++i)
+      {
+        for (int j = 0; j < target.cols; ++j)
+        {
+          along[at(j)] += v[at(i)] * target(i, j);
+        }
+      }
+      for (int i = c; i < target.rows; ++i)
+      {
+        for (int j = 0; j < target.cols; ++j)
+        {
+          target(i, j) -= factor * v[at(i)] * along[at(j)];
+        }
+      }
+    };
+    reflect(work);
+    reflect(left);
+    for (int i = c + 1; i < work.rows; ++i)
+    {
+      work(i, c) = 0;
+    }
+  }
+}
+
 }  // namespace
 
 Moving sqrt(const Moving & a)
@@ -32,10 +84,7 @@ RealTriple unit3(int axis)
 
 Rotation identity3() { return {{unit3(0), unit3(1), unit3(2)}}; }
 
-MovingTriple still(const RealTriple & a)
-{
-  return {{Moving(a[0]), Moving(a[1]), Moving(a[2])}};
-}
+MovingTriple still(const RealTriple & a) { return {{Moving(a[0]), Moving(a[1]), Moving(a[2])}}; }
 
 MovingRotation still(const Rotation & a) { return {{still(a[0]), still(a[1]), still(a[2])}}; }
 
@@ -202,6 +251,7 @@ RowSvd row_svd(const Matrix & m)
   {
     left(i, i) = 1;
   }
+  triangularise(work, left);
   Vector square(at(rows));
   Real largest = 0;
   for (int i = 0; i < rows; ++i)

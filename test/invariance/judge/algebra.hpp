@@ -13,8 +13,8 @@
 namespace invariance
 {
 
-using Real =
-  boost::multiprecision::number<boost::multiprecision::cpp_bin_float<50>, boost::multiprecision::et_off>;
+using Real = boost::multiprecision::number<
+  boost::multiprecision::cpp_bin_float<50>, boost::multiprecision::et_off>;
 using Vector = std::vector<Real>;
 
 /// A value and how fast it changes with time.
@@ -83,8 +83,7 @@ S dot(const Triple<S> & a, const Triple<S> & b)
 template <class S>
 Triple<S> cross(const Triple<S> & a, const Triple<S> & b)
 {
-  return {
-    {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]}};
+  return {{a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]}};
 }
 template <class S>
 S norm(const Triple<S> & a)

@@ -75,7 +75,8 @@ Document::Document(const std::string & file)
   constraints = items(root["constraints"]);
   events = items(root["events"]);
   const YAML::Node empty(YAML::NodeType::Map);
-  const auto section = [&](const char * key) { return root[key] ? substitute(root[key], names) : empty; };
+  const auto section = [&](const char * key)
+  { return root[key] ? substitute(root[key], names) : empty; };
   stabilisation = section("stabilisation");
   options = section("options");
   run = section("run");
@@ -86,8 +87,7 @@ Real Document::number(const YAML::Node & node) const
   return number_of(node.as<std::string>(), names);
 }
 
-Real Document::number(
-  const YAML::Node & map, const std::string & key, const Real & otherwise) const
+Real Document::number(const YAML::Node & map, const std::string & key, const Real & otherwise) const
 {
   const YAML::Node node = map[key];
   return node ? number(node) : otherwise;

@@ -214,7 +214,10 @@ public:
   Evaluation(
     const Names & names, const std::vector<std::string> & variables,
     const std::vector<Argument> & arguments)
-  : names_(names), variables_(variables), arguments_(arguments), count_(static_cast<int>(variables.size()))
+  : names_(names),
+    variables_(variables),
+    arguments_(arguments),
+    count_(static_cast<int>(variables.size()))
   {
   }
 
@@ -323,8 +326,7 @@ private:
   }
 
   /// A function of one argument from its value and derivatives, and their sizes.
-  Jet chain(
-    const Jet & a, const std::array<Real, 3> & f, const std::array<Real, 3> & size) const
+  Jet chain(const Jet & a, const std::array<Real, 3> & f, const std::array<Real, 3> & size) const
   {
     if (is_constant(a))
     {
@@ -455,10 +457,8 @@ private:
     {
       return constant(1);
     }
-    const auto derivatives = [k](const Real & x) -> std::array<Real, 3>
-    {
-      return {
-        pow(x, k), k * pow(x, k - 1), k > 1 ? Real(k * (k - 1) * pow(x, k - 2)) : Real(0)};
+    const auto derivatives = [k](const Real & x) -> std::array<Real, 3> {
+      return {pow(x, k), k * pow(x, k - 1), k > 1 ? Real(k * (k - 1) * pow(x, k - 2)) : Real(0)};
     };
     return chain(a, derivatives(a.value), derivatives(a.size));
   }

@@ -88,10 +88,10 @@ public:
     out.b = -speed.rate;
     const Real v = velocity_size();
     const Real w = omega_size();
-    out.b_size = f_size * (a_.acceleration_size + b_.acceleration_size +
-                           b_.alpha_size * distance_size() + (2 * b_.omega_size + c.turning * w) * v) +
-                 g_size * (a_.alpha_size + b_.alpha_size + (1 + c.turning) * w * w) +
-                 abs(c.drift.rate);
+    out.b_size =
+      f_size * (a_.acceleration_size + b_.acceleration_size + b_.alpha_size * distance_size() +
+                (2 * b_.omega_size + c.turning * w) * v) +
+      g_size * (a_.alpha_size + b_.alpha_size + (1 + c.turning) * w * w) + abs(c.drift.rate);
     return out;
   }
 
@@ -104,8 +104,6 @@ private:
   FrameMotion b_;
   MovingTriple d_;
 };
-
-
 
 /// The unit quaternion (η, ε) of a rotation, η ≥ 0.
 struct Quaternion
@@ -154,8 +152,7 @@ Quaternion quaternion_of(const MovingRotation & r)
   return out;
 }
 
-void add_coincidence(
-  const YAML::Node & item, const Pair & pair, std::vector<Coefficients> & out)
+void add_coincidence(const YAML::Node & item, const Pair & pair, std::vector<Coefficients> & out)
 {
   const std::vector<std::string> names = {"x", "y", "z", "rx", "ry", "rz"};
   const std::vector<std::string> chosen =

@@ -89,7 +89,7 @@ struct Evaluation
 {
   std::vector<Row> rows;
   Terms terms;
-  Vector scale;  ///< 1/size of each row
+  Vector scale;   ///< 1/size of each row
   Matrix scaled;  ///< diag(1/size) A
   RowSvd svd;
   Real reference;  ///< what singular values are relative to
@@ -148,14 +148,28 @@ Problem reduced(const Evaluation & e, int rank)
   return out;
 }
 
-/// A state on the manifold close to the given one, where there is one: Newton's method with the
-/// directions of rows that are certain.
-/// @return the largest change of a coordinate, or −1 where none was found.
-Real move_to_manifold(const Document & document, State & state)
+/// q ← q + C step.
+void move(const System & system, const Vector & step, State & state)
 {
-  Real moved = 0;
+  for (std::size_t i = 0; i < state.q.size(); ++i)
+  {
+    state.q[i] += dot(system.variable(system.coordinates[i]).row, step);
+  }
+}
+
+/// Uniform in [−1, 1]; std::uniform_real_distribution differs between libraries.
+double uniform(std::mt19937_64 & random)
+{
+  return static_cast<double>(random() >> 11) / 4503599627370496.0 - 1.0;
+}
+
+/// Moves a state to one close by that meets the position rows: Newton's method with the directions
+/// of rows that are certain.
+/// @return false where none is found within `limit` of each coordinate.
+bool move_to_manifold(const Document & document, const Real & limit, State & state)
+{
   const State start = state;
-  for (int iteration = 0; iteration < 12; ++iteration)
+  for (int iteration = 0; iteration < 20; ++iteration)
   {
     const std::unique_ptr<System> system = make_system(document, state);
     const Evaluation e = evaluate_at(document, *system, state);
@@ -167,7 +181,7 @@ Real move_to_manifold(const Document & document, State & state)
     }
     if (violation < Real("1e-40"))
     {
-      return moved;
+      return true;
     }
     Vector step(at(system->size()));
     for (int k = 0; k < count_above(e, Real("1e-6")); ++k)
@@ -183,18 +197,57 @@ Real move_to_manifold(const Document & document, State & state)
         step[at(j)] += e.svd.rotated(k, j) * missing / (sigma * sigma);
       }
     }
-    moved = 0;
+    move(*system, step, state);
     for (std::size_t i = 0; i < state.q.size(); ++i)
     {
-      state.q[i] += dot(system->variable(system->coordinates[i]).row, step);
-      moved = std::max<Real>(moved, abs(state.q[i] - start.q[i]));
-    }
-    if (moved > Real("1e-6"))
-    {
-      break;
+      if (abs(state.q[i] - start.q[i]) > limit)
+      {
+        return false;
+      }
     }
   }
-  return -1;
+  return false;
+}
+
+/// The largest rank at some states on the manifold around a given one, which move with any speeds.
+int rank_around(
+  const Document & document, const State & state, const Evaluation & e, const Real & singular,
+  std::mt19937_64 & random)
+{
+  int rank = count_above(e, singular);
+  const std::unique_ptr<System> system = make_system(document, state);
+  const int n = system->size();
+  for (int sample = 0; sample < 2; ++sample)
+  {
+    State other = state;
+    Vector step(at(n));
+    for (int j = 0; j < n; ++j)
+    {
+      step[at(j)] = Real(uniform(random)) / 20;
+      other.u[at(j)] += uniform(random);
+    }
+    // Along the manifold, as far as it is known here.
+    for (int k = 0; k < count_above(e, singular); ++k)
+    {
+      const Real & sigma = e.svd.singular_values[at(k)];
+      Real along = 0;
+      for (int j = 0; j < n; ++j)
+      {
+        along += e.svd.rotated(k, j) * step[at(j)];
+      }
+      for (int j = 0; j < n; ++j)
+      {
+        step[at(j)] -= e.svd.rotated(k, j) * along / (sigma * sigma);
+      }
+    }
+    move(*system, step, other);
+    if (move_to_manifold(document, 1, other))
+    {
+      const std::unique_ptr<System> there = make_system(document, other);
+      rank = std::max(rank, count_above(evaluate_at(document, *there, other), singular));
+    }
+  }
+  return rank;
 }
 
 /// λ = S U_rᵀ μ, and of the solutions λ + Z y, Z = S U₀ᵀ, the one with the least weighted norm.
@@ -279,15 +332,9 @@ private:
 };
 
 /// The same problem with all data changed at random by up to 1e3 ε of what they could be.
-Problem perturbed(
-  const Evaluation & e, const Problem & exact, std::mt19937_64 & random)
+Problem perturbed(const Evaluation & e, const Problem & exact, std::mt19937_64 & random)
 {
-  const auto noise = [&]
-  {
-    // Uniform in [−1, 1]; std::uniform_real_distribution differs between libraries.
-    const double unit = static_cast<double>(random() >> 11) / 9007199254740992.0;
-    return Real(data_tolerance() * (2.0 * unit - 1.0));
-  };
+  const auto noise = [&] { return Real(data_tolerance() * uniform(random)); };
   Problem out = exact;
   const int n = exact.inertia.rows;
   const int m = e.scaled.rows;
@@ -330,7 +377,8 @@ Problem perturbed(
 
 /// Nothing is known better than 1e3 ε of the whole motion, measured by the inertia: ‖u̇‖_Q of u̇ and
 /// ‖Q u̇‖_Q⁻¹, which is the same number, of forces. The terms do not depend on units or axes.
-void add_whole(const Evaluation & e, const Vector & acceleration, Vector & on_acceleration, Vector & on_force)
+void add_whole(
+  const Evaluation & e, const Vector & acceleration, Vector & on_acceleration, Vector & on_force)
 {
   const Real square = dot(acceleration, e.terms.inertia * acceleration);
   const Real whole = data_tolerance() * sqrt(abs(square));
@@ -352,13 +400,13 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   const Real singular = document.number(document.options, "singular_tolerance", Real(1e-8));
   int rank = count_above(e, data_tolerance());
 
-  // Small directions may be rows that are redundant on the manifold, seen from a state that is off it
-  // by rounding: then a state that is as good as the given one has fewer directions.
+  // Small directions may be rows that are redundant on the manifold, seen from a state that is off
+  // it by rounding: then a state that is as good as the given one has fewer directions.
   std::vector<Problem> others;
   if (rank > count_above(e, Real("1e-4")))
   {
     State close = state;
-    if (move_to_manifold(document, close) >= 0)
+    if (move_to_manifold(document, Real("1e-6"), close))
     {
       std::unique_ptr<System> there = make_system(document, close);
       Evaluation on_manifold = evaluate_at(document, *there, close);
@@ -388,6 +436,12 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   }
   verdict.rank_exact = rank;
   verdict.rank_regular = std::min(rank, count_above(e, singular));
+  verdict.rank_nominal = verdict.rank_regular;
+  std::mt19937_64 random(20260714);
+  if (verdict.rank_regular < std::min(e.scaled.rows, e.scaled.cols))
+  {
+    verdict.rank_nominal = rank_around(document, state, e, singular, random);
+  }
 
   const Problem exact = reduced(e, rank);
   Answer answer;
@@ -405,7 +459,6 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   Spread acceleration_spread(answer.acceleration);
   Spread force_spread(answer.constraint_force);
   Spread multiplier_spread(multipliers);
-  std::mt19937_64 random(20260714);
   for (int sample = 0; sample < 8; ++sample)
   {
     others.push_back(perturbed(e, exact, random));
@@ -426,24 +479,44 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   Vector force_tolerance = force_spread.tolerance(factor);
   add_whole(e, answer.acceleration, acceleration_tolerance, force_tolerance);
 
+  // Of multipliers in their weighted norm: the split of redundant rows is known no better.
+  Vector multiplier_tolerance = multiplier_spread.tolerance(factor);
+  Real most = 0;
+  for (std::size_t i = 0; i < weight.size(); ++i)
+  {
+    most = std::max<Real>(
+      most,
+      multiplier_tolerance[i] / weight[i] + data_tolerance() * abs(multipliers[i]) / weight[i]);
+  }
+  for (std::size_t i = 0; i < weight.size(); ++i)
+  {
+    multiplier_tolerance[i] = most * weight[i];
+  }
+
   Real missed = 0;
   Real wanted = 0;
+  Real bias_size = 0;
   for (std::size_t i = 0; i < e.rows.size(); ++i)
   {
     const Row & row = e.rows[i];
     const Real miss = e.scale[i] * (dot(row.a, answer.acceleration) - row.b);
     missed += miss * miss;
     wanted += e.scale[i] * e.scale[i] * row.b * row.b;
+    bias_size += e.scale[i] * row.b_size;
   }
-  const Real all = sqrt(wanted) + (e.rows.empty() ? Real(0) : e.svd.singular_values[0]) *
-                                    norm(answer.acceleration);
-  verdict.inconsistency = all > 0 ? Real(sqrt(missed) / all).convert_to<double>() : 0.0;
+  const Real stretch = e.rows.empty() ? Real(0) : e.svd.singular_values[0];
+  const Real all = sqrt(wanted) + stretch * norm(answer.acceleration);
+  // What 50 digits leave of numbers that cancel is no contradiction.
+  const Real rounding =
+    Real("1e-35") * (bias_size + stretch * norm(acceleration_tolerance) / data_tolerance());
+  missed = sqrt(missed);
+  verdict.inconsistency = missed > rounding ? Real(missed / all).convert_to<double>() : 0.0;
   verdict.acceleration = rounded(answer.acceleration);
   verdict.constraint_force = rounded(answer.constraint_force);
   verdict.acceleration_tolerance = rounded(acceleration_tolerance);
   verdict.force_tolerance = rounded(force_tolerance);
   verdict.multipliers = rounded(multipliers);
-  verdict.multiplier_tolerance = rounded(multiplier_spread.tolerance(factor));
+  verdict.multiplier_tolerance = rounded(multiplier_tolerance);
   verdict.power = dot(answer.constraint_force, state.u).convert_to<double>();
   verdict.supported = true;
 }

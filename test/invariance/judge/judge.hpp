@@ -25,22 +25,25 @@ struct Given
 struct Verdict
 {
   bool supported = false;
-  std::string unsupported;         ///< the key or type that the judge does not know
-  std::vector<std::string> rows;   ///< names of the active rows, in order
-  std::vector<double> sizes;       ///< what each row's derivative could be: sums in absolute values
-  /// Of diag(1/size) A, descending, relative to the largest but at least to 1: a row that is nothing
-  /// but rounding stays small although it is the only one.
+  std::string unsupported;        ///< the key or type that the judge does not know
+  std::vector<std::string> rows;  ///< names of the active rows, in order
+  std::vector<double> sizes;      ///< what each row's derivative could be: sums in absolute values
+  /// Of diag(1/size) A, descending, relative to the largest but at least to 1: a row that is
+  /// nothing but rounding stays small although it is the only one.
   std::vector<double> singular_values;
-  int rank_exact = 0;                   ///< directions above 1e3 ε: these must be enforced
-  int rank_regular = 0;                 ///< directions above the singular tolerance (1e-8)
-  std::vector<double> acceleration;     ///< u̇, directions below 1e3 ε taken as redundant
+  int rank_exact = 0;    ///< directions above 1e3 ε: these must be enforced
+  int rank_regular = 0;  ///< directions above the singular tolerance (1e-8)
+  /// Directions above the singular tolerance in general, at states around this one that meet the
+  /// position rows: more than `rank_regular` in a singular position.
+  int rank_nominal = 0;
+  std::vector<double> acceleration;            ///< u̇, directions below 1e3 ε taken as redundant
   std::vector<double> constraint_force;        ///< F^c
   std::vector<double> acceleration_tolerance;  ///< elementwise
   std::vector<double> force_tolerance;         ///< elementwise
-  std::vector<double> multipliers;             ///< least ‖diag(1/weight) λ‖ (`options.characteristic_length`)
-  std::vector<double> multiplier_tolerance;    ///< elementwise
-  double inconsistency = 0.0;       ///< distance of b from range(A), relative
-  double power = 0.0;               ///< λᵀ A u [W]
+  std::vector<double> multipliers;  ///< least ‖diag(1/weight) λ‖ (`options.characteristic_length`)
+  std::vector<double> multiplier_tolerance;  ///< elementwise
+  double inconsistency = 0.0;                ///< distance of b from range(A), relative
+  double power = 0.0;                        ///< λᵀ A u [W]
 };
 
 /// @throw std::exception for files that cannot be read and vectors of a wrong size.

@@ -51,12 +51,20 @@ int main(int argc, char ** argv)
       std::printf("not supported: %s\n", verdict.unsupported.c_str());
       return 3;
     }
-    std::printf("rows (size, multiplier)\n");
+    std::printf("rows, and what they could be\n");
+    std::vector<double> reported_multipliers;
     for (std::size_t i = 0; i < verdict.rows.size(); ++i)
     {
-      std::printf(
-        "  %-30s %12.5g %24.17g ± %.2g\n", verdict.rows[i].c_str(), verdict.sizes[i],
-        verdict.multipliers[i], verdict.multiplier_tolerance[i]);
+      std::printf("  %-30s %24.17g\n", verdict.rows[i].c_str(), verdict.sizes[i]);
+      const auto reported = solved.multipliers.find(verdict.rows[i]);
+      if (reported != solved.multipliers.end())
+      {
+        reported_multipliers.push_back(reported->second);
+      }
+    }
+    if (reported_multipliers.size() != verdict.rows.size())
+    {
+      reported_multipliers.clear();
     }
     std::printf("singular values");
     for (const double sigma : verdict.singular_values)
@@ -64,14 +72,17 @@ int main(int argc, char ** argv)
       std::printf(" %.3g", sigma);
     }
     std::printf(
-      "\nrank %d exact, %d regular; reported %d\n", verdict.rank_exact, verdict.rank_regular,
-      solved.rank);
+      "\nrank %d exact, %d regular, %d nominal; reported %d\n", verdict.rank_exact,
+      verdict.rank_regular, verdict.rank_nominal, solved.rank);
     print(
       "accelerations", solved.speeds, verdict.acceleration, verdict.acceleration_tolerance,
       solved.acceleration);
     print(
       "constraint force", solved.speeds, verdict.constraint_force, verdict.force_tolerance,
       solved.constraint_force);
+    print(
+      "multipliers", verdict.rows, verdict.multipliers, verdict.multiplier_tolerance,
+      reported_multipliers);
     std::printf("inconsistency %.3g, power %.17g\n", verdict.inconsistency, verdict.power);
   }
   catch (const std::exception & error)

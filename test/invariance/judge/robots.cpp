@@ -32,8 +32,8 @@ Rotation rotated(const Rotation & axes, const Rotation & inertia)
 
 MovingRotation from_quaternion(const std::array<Real, 4> & xyzw)
 {
-  const Real length = sqrt(
-    xyzw[0] * xyzw[0] + xyzw[1] * xyzw[1] + xyzw[2] * xyzw[2] + xyzw[3] * xyzw[3]);
+  const Real length =
+    sqrt(xyzw[0] * xyzw[0] + xyzw[1] * xyzw[1] + xyzw[2] * xyzw[2] + xyzw[3] * xyzw[3]);
   if (!(length > 0))
   {
     throw std::invalid_argument("a quaternion of length 0");
@@ -72,10 +72,10 @@ Robots::Robots(const Document & document, const State & state) : document_(docum
 {
   const YAML::Node & system = document.system;
   require_known(
-    system, "system",
-    {"urdf", "name", "prefix", "base", "pose", "locked", "robots", "bodies", "attachments",
-     "frames", "gravity", "springs", "dampers", "armature", "model_damping", "actuated",
-     "model_friction", "external", "parameters", "definitions"});
+    system, "system", {"urdf",     "name",           "prefix",   "base",        "pose",
+                       "locked",   "robots",         "bodies",   "attachments", "frames",
+                       "gravity",  "springs",        "dampers",  "armature",    "model_damping",
+                       "actuated", "model_friction", "external", "parameters",  "definitions"});
   time_ = state.time;
   gravity_ = document.triple(system, "gravity", {{Real(0), Real(0), Real(-9.81)}});
   frames_["world"] = {-1, Placement()};
@@ -217,7 +217,8 @@ void Robots::add_robot(const YAML::Node & item, bool alone)
     if (content.has_inertia && place.joint >= 0)
     {
       const Placement com = place.placement * content.inertial;
-      masses_.push_back({place.joint, content.mass, com.position, rotated(com.rotation, content.inertia)});
+      masses_.push_back(
+        {place.joint, content.mass, com.position, rotated(com.rotation, content.inertia)});
     }
     for (const auto & [joint_name, stated] : robot.joints)  // sorted by name
     {
@@ -226,8 +227,8 @@ void Robots::add_robot(const YAML::Node & item, bool alone)
         continue;
       }
       Attached here{place.joint, place.placement * stated.origin};
-      const bool simple = stated.type == "revolute" || stated.type == "continuous" ||
-                          stated.type == "prismatic";
+      const bool simple =
+        stated.type == "revolute" || stated.type == "continuous" || stated.type == "prismatic";
       const auto lock = locked.find(joint_name);
       if (stated.type == "fixed" || lock != locked.end())
       {
@@ -325,7 +326,8 @@ Rotation Robots::inertia_of(const YAML::Node & node) const
     return out;
   }
   require_known(node, "inertia", {"ixx", "iyy", "izz", "ixy", "ixz", "iyz"});
-  const char * const keys[3][3] = {{"ixx", "ixy", "ixz"}, {"ixy", "iyy", "iyz"}, {"ixz", "iyz", "izz"}};
+  const char * const keys[3][3] = {
+    {"ixx", "ixy", "ixz"}, {"ixy", "iyy", "iyz"}, {"ixz", "iyz", "izz"}};
   for (int i = 0; i < 3; ++i)
   {
     for (int j = 0; j < 3; ++j)
@@ -466,9 +468,11 @@ void Robots::move()
     const int q = joint.q;
     const int u = joint.u;
     const Real reach = joint.parent >= 0 ? norm(joint.placement.position) : Real(0);
-    const auto add_column = [&](int index, bool angular, MovingTriple axis, MovingTriple origin, Real way)
+    const auto add_column =
+      [&](int index, bool angular, MovingTriple axis, MovingTriple origin, Real way)
     {
-      columns_[at(index)] = {angular, std::move(axis), std::move(origin), static_cast<int>(i), std::move(way)};
+      columns_[at(index)] = {
+        angular, std::move(axis), std::move(origin), static_cast<int>(i), std::move(way)};
       pose.columns.push_back(index);
     };
     switch (joint.type)
@@ -488,12 +492,11 @@ void Robots::move()
       {
         const bool planar = joint.type == JointType::kPlanar;
         const RealTriple velocity{{u_[at(u)], u_[at(u + 1)], planar ? Real(0) : u_[at(u + 2)]}};
-        const RealTriple omega = planar
-                                   ? RealTriple{{Real(0), Real(0), u_[at(u + 2)]}}
-                                   : RealTriple{{u_[at(u + 3)], u_[at(u + 4)], u_[at(u + 5)]}};
-        MovingRotation turn = planar ? about(unit3(2), Moving(q_[at(q + 2)]))
-                                     : from_quaternion(
-                                         {q_[at(q + 3)], q_[at(q + 4)], q_[at(q + 5)], q_[at(q + 6)]});
+        const RealTriple omega = planar ? RealTriple{{Real(0), Real(0), u_[at(u + 2)]}}
+                                        : RealTriple{{u_[at(u + 3)], u_[at(u + 4)], u_[at(u + 5)]}};
+        MovingRotation turn =
+          planar ? about(unit3(2), Moving(q_[at(q + 2)]))
+                 : from_quaternion({q_[at(q + 3)], q_[at(q + 4)], q_[at(q + 5)], q_[at(q + 6)]});
         set_turning(turn, omega);
         const RealTriple drift = value(turn) * velocity;
         MovingTriple place;
@@ -549,7 +552,8 @@ PointMotion Robots::point(int joint, const RealTriple & offset) const
     const Column & column = columns_[at(out.columns[k])];
     if (last_joint >= 0 && column.joint != last_joint)
     {
-      for (std::size_t i = k + 1; i < count && columns_[at(out.columns[i])].joint == last_joint; ++i)
+      for (std::size_t i = k + 1; i < count && columns_[at(out.columns[i])].joint == last_joint;
+           ++i)
       {
         way += columns_[at(out.columns[i])].way;
       }
@@ -834,8 +838,7 @@ Terms Robots::terms() const
   for (const Mass & mass : masses_)
   {
     const PointMotion centre = point(mass.joint, mass.centre);
-    const Rotation inertia =
-      rotated(value(poses_[at(mass.joint)].rotation), mass.inertia);
+    const Rotation inertia = rotated(value(poses_[at(mass.joint)].rotation), mass.inertia);
     const Real inertia_size = largest_of(inertia);
     const RealTriple omega = value(centre.omega);
     // What the motion at u̇ = 0 and gravity ask for.
@@ -996,7 +999,8 @@ Row Robots::energy_row(const std::string & name, bool total, const Real & wanted
   row.velocity = energy.value;
   row.a = terms_now.inertia * u_;
   Vector speed(u_.size());
-  std::transform(u_.begin(), u_.end(), speed.begin(), [](const Real & x) -> Real { return abs(x); });
+  std::transform(
+    u_.begin(), u_.end(), speed.begin(), [](const Real & x) -> Real { return abs(x); });
   row.a_size = terms_now.inertia_size * speed;
   row.b = -energy.rate;
   row.b_size = size_of_rate;

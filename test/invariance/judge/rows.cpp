@@ -45,6 +45,19 @@ Row coordinate_row(
   return row;
 }
 
+/// The formula with the sizes that it has when everything moves with at least unit speed: a row
+/// that is nonlinear in the speeds and vanishes at rest is small there, not a full row of its own
+/// size.
+Jet in_motion(const Expression & formula, const Names & names, const EvaluatedFormula & f)
+{
+  std::vector<Argument> arguments;
+  for (const Variable & x : f.variables)
+  {
+    arguments.push_back({x.value, x.level == 1 ? std::max<Real>(x.value_size, 1) : x.value_size});
+  }
+  return evaluate(formula, names, f.names, arguments);
+}
+
 void add_formula_rows(
   const YAML::Node & item, const std::string & name, const Document & document,
   const System & system, std::vector<Row> & rows)
@@ -64,15 +77,16 @@ void add_formula_rows(
   {
     for (const YAML::Node & entry : item["rows"])
     {
-      formulas.push_back(
-        {"row_" + std::to_string(formulas.size() + 1), entry.as<std::string>()});
+      formulas.push_back({"row_" + std::to_string(formulas.size() + 1), entry.as<std::string>()});
     }
   }
   for (const auto & [label, text] : formulas)
   {
-    const EvaluatedFormula f = evaluate(parse_formula(text), document.names, system);
+    const Expression formula = parse_formula(text);
+    const EvaluatedFormula f = evaluate(formula, document.names, system);
     const std::vector<Variable> & x = f.variables;
     const Jet & jet = f.jet;
+    const Jet could_be = level == 1 ? in_motion(formula, document.names, f) : jet;
     Row row;
     row.name = name + "/" + label;
     row.level = level;
@@ -103,7 +117,7 @@ void add_formula_rows(
       for (std::size_t j = 0; j < row.a.size() && x[k].level == level; ++j)
       {
         row.a[j] += jet.gradient[k] * x[k].row[j];
-        row.a_size[j] += jet.gradient_size[k] * x[k].row_size[j];
+        row.a_size[j] += could_be.gradient_size[k] * x[k].row_size[j];
       }
     }
     const Real values[3] = {second, first, jet.value};
@@ -170,8 +184,7 @@ void add_constraint(
     require_known(item, type, {"name", "type", "active", "coordinate", "motion"});
     const std::string coordinate = item["coordinate"].as<std::string>();
     const Jet f = evaluate(
-      parse_formula(item["motion"].as<std::string>()), document.names, {"t"},
-      {{time, abs(time)}});
+      parse_formula(item["motion"].as<std::string>()), document.names, {"t"}, {{time, abs(time)}});
     Row row = coordinate_row(system, name + "/" + coordinate, {{coordinate, 1}}, f.value);
     row.velocity -= f.gradient[0];
     row.b += f.hessian(0, 0);
@@ -197,7 +210,8 @@ void stabilise(const Document & document, std::vector<Row> & rows)
     {"kind", "velocity_gain", "position_gain", "nonholonomic_gain", "follow_step"});
   if (s["follow_step"])
   {
-    const Real rate = document.number(s["follow_step"]) / document.number(document.run, "step", Real(0.001));
+    const Real rate =
+      document.number(s["follow_step"]) / document.number(document.run, "step", Real(0.001));
     for (Row & row : rows)
     {
       const Real added[3] = {

@@ -20,7 +20,7 @@ struct Variable
   Real value = 0;   ///< at u̇ = 0
   Real rate = 0;    ///< its derivative in time at u̇ = 0 (levels 0 and 1)
   Real second = 0;  ///< its second derivative at u̇ = 0 (level 0)
-  Vector row;       ///< ∂ value, rate or second / ∂ u, u or u̇: of the rate for levels 0 and 1 … (n)
+  Vector row;  ///< ∂ value, rate or second / ∂ u, u or u̇: of the rate for levels 0 and 1 … (n)
   Real value_size = 0;
   Real rate_size = 0;
   Real second_size = 0;
@@ -104,8 +104,7 @@ struct EvaluatedFormula
   std::vector<Variable> variables;
   Jet jet;
 };
-EvaluatedFormula evaluate(
-  const Expression & formula, const Names & names, const System & system);
+EvaluatedFormula evaluate(const Expression & formula, const Names & names, const System & system);
 
 /// The active rows of a scenario, stabilisation included.
 std::vector<Row> make_rows(const Document & document, const System & system, const Real & time);

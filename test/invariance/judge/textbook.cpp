@@ -53,8 +53,9 @@ public:
       state.q.size() != coordinates.size() || state.u.size() != coordinates.size() ||
       speeds.size() != coordinates.size() || state.inputs.size() != inputs.size())
     {
-      throw std::invalid_argument("the state does not fit the " + std::to_string(n_) +
-        " coordinates and " + std::to_string(inputs.size()) + " inputs of the system");
+      throw std::invalid_argument(
+        "the state does not fit the " + std::to_string(n_) + " coordinates and " +
+        std::to_string(inputs.size()) + " inputs of the system");
     }
     q_ = state.q;
     u_ = state.u;
@@ -128,7 +129,8 @@ public:
     return out;
   }
 
-  /// M = ∂²T/∂q̇²,  P_q = F − ∂V/∂q + ∂T/∂q − ∂²T/∂q̇∂q q̇ − ∂²T/∂q̇∂t;  Q = Cᵀ M C,  P = Cᵀ (P_q − M q̈₀).
+  /// M = ∂²T/∂q̇²,  P_q = F − ∂V/∂q + ∂T/∂q − ∂²T/∂q̇∂q q̇ − ∂²T/∂q̇∂t;  Q = Cᵀ M C,  P = Cᵀ (P_q − M
+  /// q̈₀).
   Terms terms() const override
   {
     Matrix m(n_, n_);
@@ -184,7 +186,8 @@ public:
     {
       for (const auto & effect : entry.second)
       {
-        add_force(effect.first.as<std::string>(), effect.second.as<std::string>(), tau_[input], out);
+        add_force(
+          effect.first.as<std::string>(), effect.second.as<std::string>(), tau_[input], out);
       }
       ++input;
     }
@@ -301,8 +304,8 @@ private:
     Vector change_size(at(n_));
     for (int i = 0; i < n_; ++i)
     {
-      const Jet speed = evaluate(
-        formulas[at(i)], document_.names, names, arguments_of_state(rates_, rate_sizes_));
+      const Jet speed =
+        evaluate(formulas[at(i)], document_.names, names, arguments_of_state(rates_, rate_sizes_));
       change[at(i)] = speed.gradient[at(2 * n_)];
       change_size[at(i)] = speed.gradient_size[at(2 * n_)];
       for (int j = 0; j < n_; ++j)
@@ -359,10 +362,9 @@ private:
         }
         for (int j = 0; j < n_; ++j)
         {
-          out.inertia(i, j) -=
-            factor * act[at(i)] * f.jet.gradient[k] * f.variables[k].row[at(j)];
-          out.inertia_size(i, j) += abs(factor) * act_size[at(i)] * f.jet.gradient_size[k] *
-                                    f.variables[k].row_size[at(j)];
+          out.inertia(i, j) -= factor * act[at(i)] * f.jet.gradient[k] * f.variables[k].row[at(j)];
+          out.inertia_size(i, j) +=
+            abs(factor) * act_size[at(i)] * f.jet.gradient_size[k] * f.variables[k].row_size[at(j)];
         }
       }
     }
