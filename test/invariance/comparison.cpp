@@ -71,7 +71,7 @@ double multiplier_distance(const Result & a, const Result & b)
 double wrench_distance(const Result & a, const Result & b)
 {
   double result = 0.0;
-  for (const Wrench & x : a.wrenches)
+  for (const ConstraintWrench & x : a.wrenches)
   {
     const auto depends = [&](const Result & r)
     {
@@ -83,7 +83,7 @@ double wrench_distance(const Result & a, const Result & b)
     {
       continue;
     }
-    for (const Wrench & y : b.wrenches)
+    for (const ConstraintWrench & y : b.wrenches)
     {
       if (y.constraint == x.constraint)
       {
@@ -99,7 +99,7 @@ double wrench_distance(const Result & a, const Result & b)
 double largest_wrench(const Result & r)
 {
   double result = 0.0;
-  for (const Wrench & wrench : r.wrenches)
+  for (const ConstraintWrench & wrench : r.wrenches)
   {
     result = std::max({result, wrench.force.cwiseAbs().maxCoeff(), wrench.torque.cwiseAbs().maxCoeff()});
   }
@@ -138,7 +138,9 @@ Finding by_judge(const Result & result, const Verdict & verdict)
   const int least = above(kMargin * kExact);
   const int most = above(kExact / kMargin);
   const bool between = above(kMargin * kExact) > above(kSingular / kMargin);
-  const bool clear = most == above(kMargin * kSingular);
+  // In a singular position a status that says so is right, and so is ok.
+  const bool clear =
+    most == above(kMargin * kSingular) && verdict.rank_nominal == verdict.rank_regular;
   Finding finding;
   finding.judged = true;
   const auto wrong = [&](const std::string & reason)

@@ -26,7 +26,7 @@ constexpr char kUsage[] =
   "                        [--jobs J] [--keep FOLDER] [--cdyn PATH] [--list]\n"
   "  --cases   how many cases (2000)\n"
   "  --seed    of all that is drawn (1)\n"
-  "  --only    one kind of transformation; --list names them\n"
+  "  --only    one kind of transformation (--list names them), 'as written', run or 'fixed cases'\n"
   "  --source  tree, scenario, workload or robot\n"
   "  --base    one untransformed case with its transformations, by the index that a failure names\n"
   "  --jobs    how many at a time (1)\n"
@@ -142,6 +142,15 @@ bool run(Options & options)
   if (options.base >= 0)
   {
     runner.run_base(static_cast<std::uint64_t>(options.base));
+    return report.print();
+  }
+  const bool only_fixed = options.settings.only == invariance::kFixedCases;
+  if (only_fixed || (options.settings.only.empty() && options.settings.source.empty()))
+  {
+    runner.run_fixed();
+  }
+  if (only_fixed)
+  {
     return report.print();
   }
   std::atomic<std::uint64_t> next{0};

@@ -29,7 +29,7 @@ struct Named
   void add(const std::string & name, double value);
 };
 
-struct Wrench
+struct ConstraintWrench
 {
   std::string constraint;
   Eigen::Vector3d point, force, torque;  ///< on A, world axes, about the point
@@ -43,7 +43,7 @@ struct Result
   std::string message;  ///< first line of the standard error
   double time = 0.0;
   Named q, u, udot, inputs, multipliers, force, observe;
-  std::vector<Wrench> wrenches;
+  std::vector<ConstraintWrench> wrenches;
   int rank = -1;
   int nominal_rank = -1;
   int row_count = -1;

@@ -64,6 +64,11 @@ Finding Runner::judge_case(
   const Sensitivity & unit) const
 {
   Finding finding;
+  if (!changed.allowed_status.empty() && result.status == changed.allowed_status)
+  {
+    finding.outcome = Outcome::kRefused;
+    return finding;
+  }
   Verdict verdict;
   if (!result.status.empty())
   {
@@ -112,8 +117,10 @@ void Runner::finish(
   entry.source = changed.changed.source;
   entry.detail = changed.detail;
   entry.file = cdyn_.command(verb, changed.changed, file);
-  entry.command = settings_.program + " --cdyn " + settings_.cdyn + " --seed " +
-                  std::to_string(settings_.seed) + " --base " + std::to_string(base);
+  entry.command = settings_.program + " --cdyn " + settings_.cdyn +
+                  (kind == kFixedCases ? " --only '" + kind + "'"
+                                       : " --seed " + std::to_string(settings_.seed) + " --base " +
+                                           std::to_string(base));
   entry.base = base;
   entry.finding = finding;
   report_.add(entry);
@@ -153,8 +160,17 @@ void Runner::run_base(std::uint64_t base)
   const Sensitivity unit =
     trusted ? sensitivity(c, twin, random, stem + "perturbed.yaml") : Sensitivity();
 
+  const bool only_runs = settings_.only == "run";
+  if (trusted && (only_runs || (settings_.only.empty() && base % 2 == 0)))
+  {
+    run_run(base, c, twin, random, stem + "run");
+  }
+  if (only_runs)
+  {
+    return;
+  }
   int done = 0;
-  const int wanted = settings_.only.empty() ? kTransformations : 1;
+  const int wanted = !settings_.only.empty() ? 1 : base % 2 == 0 ? kTransformations - 1 : kTransformations;
   for (int i = 0; i < kTries && done < wanted; ++i)
   {
     const Transformation & transformation = random.pick(transformations());

@@ -13,6 +13,9 @@
 namespace invariance
 {
 
+/// The kind of the cases that are written down.
+constexpr char kFixedCases[] = "fixed cases";
+
 struct Settings
 {
   std::string program;   ///< path of this program, for commands that repeat a case
@@ -44,7 +47,15 @@ public:
     const std::string & kind, const Changed & changed, const std::string & file, std::uint64_t base,
     const Finding & finding, const std::string & verb = "solve");
 
+  /// The cases that are written down: what once went wrong.
+  void run_fixed();
+
 private:
+  /// A run of the case: the same in other words, of the right order in the step, or with its events
+  /// located.
+  void run_run(
+    std::uint64_t base, const Case & c, const Result & twin, Random & random,
+    const std::string & stem);
   Sensitivity sensitivity(const Case & c, const Result & twin, Random & random, const std::string & file) const;
 
   const Settings & settings_;

@@ -135,6 +135,10 @@ namespace
 /// Calls `change` with every scalar below the node.
 void each_scalar(YAML::Node node, const std::function<void(YAML::Node &)> & change)
 {
+  if (!node.IsDefined())
+  {
+    return;
+  }
   if (node.IsScalar())
   {
     change(node);

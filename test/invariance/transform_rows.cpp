@@ -15,7 +15,23 @@ namespace
 
 using Labels = std::vector<std::string>;
 
-/// Constraints that are always in force: no contact, no friction, no law.
+/// Whether something else names the constraint, and so means its multipliers or its slip.
+bool is_named(const YAML::Node & scenario, const std::string & name)
+{
+  for (const YAML::Node & constraint : scenario["constraints"])
+  {
+    for (const char * key : {"unilateral", "friction"})
+    {
+      if (constraint[key] && mentions(constraint[key], name))
+      {
+        return true;
+      }
+    }
+  }
+  return mentions(scenario["servo"], name) || mentions(scenario["servo_law"], name);
+}
+
+/// Constraints that are always in force (no contact, no friction, no law) and stand for themselves.
 std::vector<int> bilateral_constraints(const YAML::Node & scenario)
 {
   std::vector<int> result;
@@ -24,7 +40,8 @@ std::vector<int> bilateral_constraints(const YAML::Node & scenario)
   {
     const YAML::Node c = constraints[i];
     const bool plain = !c["unilateral"] && !c["friction"] && !c["law"] && !c["repeat"] &&
-                       !c["active"] && c["type"].as<std::string>() != "contact";
+                       !c["active"] && c["type"].as<std::string>() != "contact" &&
+                       !is_named(scenario, c["name"].as<std::string>());
     if (plain)
     {
       result.push_back(static_cast<int>(i));
@@ -64,11 +81,6 @@ bool is_full_triple(const YAML::Node & constraint)
   Labels labels = row_labels(constraint);
   std::sort(labels.begin(), labels.end());
   return labels == Labels{"x", "y", "z"} || labels == Labels{"rx", "ry", "rz", "x", "y", "z"};
-}
-
-bool names_rows(const YAML::Node & scenario)
-{
-  return scenario["servo_law"] && scenario["servo_law"]["cones"];
 }
 
 std::optional<Changed> permute(const Case & original, Random & random)
@@ -206,11 +218,9 @@ std::optional<Changed> swap_frames(const Case & original, Random & random)
   Changed result;
   result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
-  const int i = names_rows(scenario)
-                  ? -1
-                  : pick(
-                      scenario, random, [](const YAML::Node & c)
-                      { return is_full_triple(c) || is_type(c, "distance"); });
+  const int i = pick(
+    scenario, random,
+    [](const YAML::Node & c) { return is_full_triple(c) || is_type(c, "distance"); });
   if (i < 0)
   {
     return std::nullopt;
@@ -235,7 +245,7 @@ std::optional<Changed> swap_frames(const Case & original, Random & random)
         r.multipliers.values(static_cast<Eigen::Index>(row)) *= sign;
       }
     }
-    for (Wrench & wrench : r.wrenches)
+    for (ConstraintWrench & wrench : r.wrenches)
     {
       if (wrench.constraint == name)
       {
@@ -256,7 +266,7 @@ std::optional<Changed> turn_axes(const Case & original, Random & random)
   Changed result;
   result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
-  const int i = names_rows(scenario) ? -1 : pick(scenario, random, is_full_triple);
+  const int i = pick(scenario, random, is_full_triple);
   if (i < 0)
   {
     return std::nullopt;

@@ -160,7 +160,7 @@ void convert_back(Result & r, const Mechanism & old, const Units & units)
       return label == "rx" || label == "ry" || label == "rz" || label == "coupling" ? units.torque()
                                                                                     : units.force();
     });
-  for (Wrench & wrench : r.wrenches)
+  for (ConstraintWrench & wrench : r.wrenches)
   {
     wrench.point /= units.length;
     wrench.force /= units.force();

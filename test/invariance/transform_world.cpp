@@ -197,7 +197,7 @@ std::optional<Changed> in_turned_world(
   }
   result.undo = [X](Result & r)
   {
-    for (Wrench & wrench : r.wrenches)
+    for (ConstraintWrench & wrench : r.wrenches)
     {
       wrench.point = X.inverse() * wrench.point;
       wrench.force = X.linear().transpose() * wrench.force;
@@ -256,7 +256,7 @@ std::optional<Changed> mirror(const Case & original)
       }
     }
     const Eigen::Vector3d M(1.0, -1.0, 1.0);
-    for (Wrench & wrench : r.wrenches)
+    for (ConstraintWrench & wrench : r.wrenches)
     {
       wrench.point = wrench.point.cwiseProduct(M);
       wrench.force = wrench.force.cwiseProduct(M);

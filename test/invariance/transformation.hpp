@@ -34,6 +34,8 @@ struct Changed
   bool multipliers = true;  ///< those of independent rows are the same (after `undo`)
   bool wrenches = true;
   bool rank = true;
+  /// A status that says by name that the way of solving does not exist for the system; empty: none.
+  std::string allowed_status;
   std::string detail;  ///< what was drawn, for the report
 };
 
