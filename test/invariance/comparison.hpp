@@ -23,6 +23,7 @@ struct Finding
 {
   Outcome outcome = Outcome::kRight;
   std::string reason;
+  std::string status;   ///< what `cdyn` said
   bool judged = false;  ///< by the judge, not by a twin alone
 };
 

@@ -43,6 +43,14 @@ void Report::add(const Entry & entry)
   all_.add(entry.finding);
   kinds_[entry.kind].add(entry.finding);
   sources_[group_of(entry.source)].add(entry.finding);
+  if (entry.finding.outcome == Outcome::kRefused)
+  {
+    ++refused_[entry.finding.status];
+  }
+  if (entry.finding.outcome == Outcome::kNeedless)
+  {
+    ++needless_[entry.finding.status];
+  }
   if (entry.finding.outcome == Outcome::kWrongOk || entry.finding.outcome == Outcome::kNeedless)
   {
     failures_.push_back(entry);
@@ -93,6 +101,13 @@ bool Report::print() const
     print_line("from: " + source, line);
   }
   print_line("all", all_);
+  for (const auto & [word, counts] : {std::make_pair("refused", refused_), std::make_pair("needless", needless_)})
+  {
+    for (const auto & [status, count] : counts)
+    {
+      std::printf("%s with status %s: %d\n", word, status.c_str(), count);
+    }
+  }
   std::printf(
     "seed %llu, %.0f s\n", static_cast<unsigned long long>(seed_), seconds_since(start_));
   return all_.wrong == 0 && all_.needless * 1000 < all_.cases;

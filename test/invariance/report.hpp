@@ -53,6 +53,7 @@ private:
   std::chrono::steady_clock::time_point start_;
   mutable std::mutex mutex_;
   std::map<std::string, Line> kinds_, sources_;
+  std::map<std::string, int> refused_, needless_;  ///< by status
   Line all_;
   std::vector<Entry> failures_;
 };

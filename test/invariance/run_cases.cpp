@@ -60,7 +60,8 @@ Finding gave_up(const Result & result)
 {
   Finding finding;
   finding.outcome = result.status.empty() ? Outcome::kNeedless : Outcome::kRefused;
-  finding.reason = "status " + (result.status.empty() ? "none" : result.status) + " " + result.message;
+  finding.status = result.status.empty() ? "refused the file" : result.status;
+  finding.reason = "status " + finding.status + " " + result.message;
   return finding;
 }
 
@@ -223,8 +224,9 @@ void Runner::run_run(
   }
   else if (end.ok() && result.status != other->allowed_status)
   {
+    finding = gave_up(result);
     finding.outcome = Outcome::kNeedless;
-    finding.reason = gave_up(result).reason + ", twin ok";
+    finding.reason += ", twin ok";
   }
   else
   {

@@ -63,6 +63,15 @@ Finding Runner::judge_case(
   const Changed & changed, const Result & result, const std::string & file, const Result * twin,
   const Sensitivity & unit) const
 {
+  Finding finding = find(changed, result, file, twin, unit);
+  finding.status = result.status.empty() ? "refused the file" : result.status;
+  return finding;
+}
+
+Finding Runner::find(
+  const Changed & changed, const Result & result, const std::string & file, const Result * twin,
+  const Sensitivity & unit) const
+{
   Finding finding;
   if (!changed.allowed_status.empty() && result.status == changed.allowed_status)
   {

@@ -51,6 +51,9 @@ public:
   void run_fixed();
 
 private:
+  Finding find(
+    const Changed & changed, const Result & result, const std::string & file, const Result * twin,
+    const Sensitivity & unit) const;
   /// A run of the case: the same in other words, of the right order in the step, or with its events
   /// located.
   void run_run(

@@ -327,10 +327,7 @@ std::optional<Changed> tilt_axis(const Case & original, Random & random)
     b.pose = pose_of(mechanism->body_pose(b.link).inverse() * world);
   }
   mechanism->u.setZero();
-  Changed result;
-  result.changed = original;
-  result.changed.scenario = mechanism->scenario();
-  result.changed.mechanism = mechanism;
+  Changed result = rewritten(original, mechanism);
   result.expected = Expected::kJudge;
   result.detail = link.joint + " tilted by " + text(angle);
   return result;

@@ -179,10 +179,15 @@ std::optional<Changed> change_units(const Case & original, Random & random)
   units.mass = random.chance(0.6) ? 1e3 : 1.0;
   units.time = random.chance(0.6) ? 1e3 : 1.0;
   auto mechanism = std::make_shared<Mechanism>(converted(*original.mechanism, units));
-  Changed result;
-  result.changed = original;
-  result.changed.scenario = mechanism->scenario();
-  result.changed.mechanism = mechanism;
+  Changed result = rewritten(original, mechanism);
+  for (const char * key : {"until", "step"})
+  {
+    YAML::Node value = result.changed.scenario["run"][key];
+    if (value)
+    {
+      value = text(value.as<double>() * units.time);
+    }
+  }
   const std::shared_ptr<const Mechanism> old = original.mechanism;
   result.undo = [old, units](Result & r) { convert_back(r, *old, units); };
   result.detail = "length, mass, time times " + text(units.length) + " " + text(units.mass) + " " +

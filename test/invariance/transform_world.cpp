@@ -222,10 +222,7 @@ std::optional<Changed> mirror(const Case & original)
     return std::nullopt;
   }
   auto mechanism = std::make_shared<Mechanism>(mirrored(*original.mechanism));
-  Changed result;
-  result.changed = original;
-  result.changed.scenario = mechanism->scenario();
-  result.changed.mechanism = mechanism;
+  Changed result = rewritten(original, mechanism);
   const YAML::Node constraints = YAML::Clone(original.scenario["constraints"]);
   result.undo = [constraints](Result & r)
   {

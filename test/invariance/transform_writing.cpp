@@ -99,10 +99,7 @@ std::optional<Changed> rename_all(const Case & original, Random & random)
     back[speeds[i]] = old_speeds[i];
   }
   mechanism->closures.clear();
-  Changed result;
-  result.changed = original;
-  result.changed.scenario = mechanism->scenario();
-  result.changed.mechanism = mechanism;
+  Changed result = rewritten(original, mechanism);
   result.undo = [back, constraints](Result & r)
   {
     for (Named * values : {&r.q, &r.u, &r.udot, &r.force, &r.inputs})
@@ -322,6 +319,19 @@ std::vector<Transformation> writing_transformations()
         "coordinate_partition", "coordinate_partition_full", "coordinate_partition_selected"})
   {
     result.push_back(formulation(name));
+  }
+  return result;
+}
+
+Changed rewritten(const Case & original, const std::shared_ptr<const Mechanism> & mechanism)
+{
+  Changed result;
+  result.changed = original;
+  result.changed.scenario = mechanism->scenario();
+  result.changed.mechanism = mechanism;
+  if (original.scenario["run"])
+  {
+    result.changed.scenario["run"] = YAML::Clone(original.scenario["run"]);
   }
   return result;
 }

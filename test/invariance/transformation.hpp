@@ -49,6 +49,9 @@ struct Transformation
   std::function<std::optional<Changed>(const Case &, const Result & twin, Random &)> apply;
 };
 
+/// The case with another mechanism, run as before.
+Changed rewritten(const Case & original, const std::shared_ptr<const Mechanism> & mechanism);
+
 /// All of them.
 const std::vector<Transformation> & transformations();
 
