@@ -95,11 +95,11 @@ struct Evaluation
   Real reference;  ///< what singular values are relative to
 };
 
-Evaluation evaluate_at(const Document & document, const System & system, const State & state)
+/// Rows alone; `terms` stays empty.
+Evaluation rows_at(const Document & document, const System & system, const State & state)
 {
   Evaluation out;
   out.rows = make_rows(document, system, state.time);
-  out.terms = system.terms();
   const int m = static_cast<int>(out.rows.size());
   const int n = system.size();
   out.scaled = Matrix(m, n);
@@ -115,6 +115,13 @@ Evaluation evaluate_at(const Document & document, const System & system, const S
   }
   out.svd = row_svd(out.scaled);
   out.reference = m > 0 ? std::max<Real>(out.svd.singular_values[0], 1) : Real(1);
+  return out;
+}
+
+Evaluation evaluate_at(const Document & document, const System & system, const State & state)
+{
+  Evaluation out = rows_at(document, system, state);
+  out.terms = system.terms();
   return out;
 }
 
@@ -172,14 +179,14 @@ bool move_to_manifold(const Document & document, const Real & limit, State & sta
   for (int iteration = 0; iteration < 20; ++iteration)
   {
     const std::unique_ptr<System> system = make_system(document, state);
-    const Evaluation e = evaluate_at(document, *system, state);
+    const Evaluation e = rows_at(document, *system, state);
     const int m = e.scaled.rows;
     Real violation = 0;
     for (int i = 0; i < m; ++i)
     {
       violation = std::max<Real>(violation, e.scale[at(i)] * abs(e.rows[at(i)].position));
     }
-    if (violation < Real("1e-40"))
+    if (violation < Real("1e-25"))
     {
       return true;
     }
@@ -244,7 +251,7 @@ int rank_around(
     if (move_to_manifold(document, 1, other))
     {
       const std::unique_ptr<System> there = make_system(document, other);
-      rank = std::max(rank, count_above(evaluate_at(document, *there, other), singular));
+      rank = std::max(rank, count_above(rows_at(document, *there, other), singular));
     }
   }
   return rank;
@@ -393,6 +400,40 @@ void add_whole(
   }
 }
 
+/// What the constraints exert, from the multipliers of their rows.
+std::vector<Wrench> wrenches_of(
+  const std::vector<Row> & rows, const Vector & multipliers, const Vector & tolerance)
+{
+  std::vector<Wrench> out;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+  {
+    const Row & row = rows[i];
+    if (!row.has_wrench)
+    {
+      continue;
+    }
+    if (out.empty() || out.back().constraint != row.constraint)
+    {
+      out.push_back({});
+      out.back().constraint = row.constraint;
+    }
+    Wrench & wrench = out.back();
+    for (int k = 0; k < 3; ++k)
+    {
+      wrench.point[at(k)] = row.wrench.point[k].convert_to<double>();
+      wrench.force[at(k)] += Real(multipliers[i] * row.wrench.force[k]).convert_to<double>();
+      wrench.torque[at(k)] += Real(multipliers[i] * row.wrench.torque[k]).convert_to<double>();
+    }
+    // The unit wrenches themselves are known to 1e3 ε; torques also by the place of their point.
+    const Real known = tolerance[i] + data_tolerance() * abs(multipliers[i]);
+    const Real force = norm(row.wrench.force);
+    wrench.force_tolerance += Real(known * force).convert_to<double>();
+    const Real place = data_tolerance() * abs(multipliers[i]) * force * norm(row.wrench.point);
+    wrench.torque_tolerance += Real(known * row.wrench.torque_size + place).convert_to<double>();
+  }
+  return out;
+}
+
 void fill_verdict(const Document & document, State state, Verdict & verdict)
 {
   std::unique_ptr<System> system = make_system(document, state);
@@ -517,6 +558,7 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   verdict.force_tolerance = rounded(force_tolerance);
   verdict.multipliers = rounded(multipliers);
   verdict.multiplier_tolerance = rounded(multiplier_tolerance);
+  verdict.wrenches = wrenches_of(e.rows, multipliers, multiplier_tolerance);
   verdict.power = dot(answer.constraint_force, state.u).convert_to<double>();
   verdict.supported = true;
 }

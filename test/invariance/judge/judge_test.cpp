@@ -466,6 +466,20 @@ TEST_P(Scenarios, when_solved_expect_rows_that_are_derivatives_and_the_command_t
       << verdict.rows[i];
   }
 
+  for (const Wrench & exact : verdict.wrenches)
+  {
+    const auto reported = std::find_if(
+      solved.wrenches.begin(), solved.wrenches.end(),
+      [&](const Wrench & w) { return w.constraint == exact.constraint; });
+    ASSERT_NE(reported, solved.wrenches.end()) << exact.constraint;
+    for (std::size_t k = 0; k < 3; ++k)
+    {
+      EXPECT_NEAR(reported->point[k], exact.point[k], 1e-12) << exact.constraint;
+      EXPECT_NEAR(reported->force[k], exact.force[k], exact.force_tolerance) << exact.constraint;
+      EXPECT_NEAR(reported->torque[k], exact.torque[k], exact.torque_tolerance) << exact.constraint;
+    }
+  }
+
   // The judge's own invariants, at other speeds.
   const Document document(scenario);
   State state;

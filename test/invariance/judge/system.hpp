@@ -36,10 +36,22 @@ struct Terms
   Vector force_size;
 };
 
+/// What a multiplier of 1 exerts on body A of a row between two frames, in axes of the world.
+struct UnitWrench
+{
+  RealTriple point = zero3();  ///< about which the torque counts
+  RealTriple force = zero3();
+  RealTriple torque = zero3();
+  Real torque_size = 0;  ///< what it could be
+};
+
 /// One row A u̇ = b.
 struct Row
 {
   std::string name;
+  std::string constraint;
+  bool has_wrench = false;
+  UnitWrench wrench;
   int level = 0;
   bool rotational = false;  ///< its multiplier is a torque
   Real position = 0;        ///< φ
