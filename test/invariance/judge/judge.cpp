@@ -23,12 +23,14 @@ const Real & data_tolerance()
   return tolerance;
 }
 
-/// Q u̇ = h + Cᵀ μ, C u̇ = d with independent rows C.
+/// Q u̇ = h + Bᵀ μ, C u̇ = d with independent rows B. B is C without the columns of driven speeds,
+/// which no constraint force accelerates; mostly there are none and B = C.
 struct Problem
 {
   Matrix inertia;
   Vector force;
-  Matrix rows;
+  Matrix acting;  ///< B
+  Matrix rows;    ///< C
   Vector bias;
 };
 
@@ -39,7 +41,7 @@ struct Answer
   Vector constraint_force;
 };
 
-/// [Q −Cᵀ; C 0] [u̇; μ] = [h; d].
+/// [Q −Bᵀ; C 0] [u̇; μ] = [h; d].
 /// @return false where that matrix is singular.
 bool solve(const Problem & problem, Answer & out)
 {
@@ -61,7 +63,7 @@ bool solve(const Problem & problem, Answer & out)
     for (int j = 0; j < n; ++j)
     {
       m(n + k, j) = problem.rows(k, j);
-      m(j, n + k) = -problem.rows(k, j);
+      m(j, n + k) = -problem.acting(k, j);
     }
   }
   if (!solve(m, x))
@@ -70,7 +72,7 @@ bool solve(const Problem & problem, Answer & out)
   }
   out.acceleration.assign(x.begin(), x.begin() + n);
   out.row_forces.assign(x.begin() + n, x.end());
-  out.constraint_force = transposed_times(problem.rows, out.row_forces);
+  out.constraint_force = transposed_times(problem.acting, out.row_forces);
   return true;
 }
 
@@ -90,10 +92,22 @@ struct Evaluation
   std::vector<Row> rows;
   Terms terms;
   Vector scale;   ///< 1/size of each row
-  Matrix scaled;  ///< diag(1/size) A
+  Matrix scaled;  ///< diag(1/size) A, without the columns of driven speeds
+  std::vector<bool> driven;
   RowSvd svd;
   Real reference;  ///< what singular values are relative to
 };
+
+/// What the derivative of a row with respect to the speeds that it can change could be.
+Real size_of(const Row & row, const std::vector<bool> & driven)
+{
+  Real square = 0;
+  for (std::size_t j = 0; j < row.a_size.size(); ++j)
+  {
+    square += driven[j] ? Real(0) : Real(row.a_size[j] * row.a_size[j]);
+  }
+  return sqrt(square);
+}
 
 /// Rows alone; `terms` stays empty.
 Evaluation rows_at(const Document & document, const System & system, const State & state)
@@ -103,14 +117,16 @@ Evaluation rows_at(const Document & document, const System & system, const State
   const int m = static_cast<int>(out.rows.size());
   const int n = system.size();
   out.scaled = Matrix(m, n);
+  out.driven = system.driven;
+  out.driven.resize(at(n));
   for (int i = 0; i < m; ++i)
   {
     const Row & row = out.rows[at(i)];
-    const Real size = norm(row.a_size);
+    const Real size = size_of(row, out.driven);
     out.scale.push_back(size > 0 ? Real(1 / size) : Real(1));
     for (int j = 0; j < n; ++j)
     {
-      out.scaled(i, j) = out.scale[at(i)] * row.a[at(j)];
+      out.scaled(i, j) = out.driven[at(j)] ? Real(0) : Real(out.scale[at(i)] * row.a[at(j)]);
     }
   }
   out.svd = row_svd(out.scaled);
@@ -140,12 +156,17 @@ Problem reduced(const Evaluation & e, int rank)
 {
   const int m = e.scaled.rows;
   const int n = e.scaled.cols;
-  Problem out{e.terms.inertia, e.terms.force, Matrix(rank, n), Vector(at(rank))};
+  Problem out{e.terms.inertia, e.terms.force, Matrix(rank, n), Matrix(rank, n), Vector(at(rank))};
   for (int k = 0; k < rank; ++k)
   {
     for (int j = 0; j < n; ++j)
     {
+      out.acting(k, j) = e.svd.rotated(k, j);
       out.rows(k, j) = e.svd.rotated(k, j);
+      for (int i = 0; i < m && e.driven[at(j)]; ++i)
+      {
+        out.rows(k, j) += e.svd.left(k, i) * e.scale[at(i)] * e.rows[at(i)].a[at(j)];
+      }
     }
     for (int i = 0; i < m; ++i)
     {
@@ -376,6 +397,10 @@ Problem perturbed(const Evaluation & e, const Problem & exact, std::mt19937_64 &
       for (int k = 0; k < exact.rows.rows; ++k)
       {
         out.rows(k, j) += e.svd.left(k, i) * change;
+        if (!e.driven[at(j)])
+        {
+          out.acting(k, j) += e.svd.left(k, i) * change;
+        }
       }
     }
   }
@@ -392,7 +417,7 @@ void add_whole(
   for (int i = 0; i < e.terms.inertia.rows; ++i)
   {
     const Real root = sqrt(abs(e.terms.inertia(i, i)));
-    if (root > 0)
+    if (root > 0 && !e.driven[at(i)])
     {
       on_acceleration[at(i)] += whole / root;
       on_force[at(i)] += whole * root;
@@ -468,7 +493,7 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   for (const Row & row : e.rows)
   {
     verdict.rows.push_back(row.name);
-    verdict.sizes.push_back(norm(row.a_size).convert_to<double>());
+    verdict.sizes.push_back(size_of(row, e.driven).convert_to<double>());
     weight.push_back(row.rotational ? length : Real(1));
   }
   for (const Real & sigma : e.svd.singular_values)

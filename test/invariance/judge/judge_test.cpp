@@ -181,6 +181,29 @@ TEST(Judge, when_a_four_bar_is_a_parallelogram_expect_its_closed_form)
   }
 }
 
+TEST(Judge, when_a_four_bar_is_close_to_its_singular_position_expect_what_data_can_tell)
+{
+  // The same mechanism where the cranks are almost level: the second direction is as small as the
+  // distance, and so is what the data tell about it.
+  for (const double distance : {1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-14})
+  {
+    const double angle = std::acos(0.0) - distance;
+    const double w = 1.5;
+    const Verdict verdict =
+      judge(config("n_four_bar"), {0.0, {angle, -angle, angle}, {w, -w, w}, {0.0, 0.0, 0.0}});
+    ASSERT_TRUE(verdict.supported) << verdict.unsupported;
+    EXPECT_EQ(verdict.rank_exact, distance > 1e-12 ? 2 : 1) << distance;
+    EXPECT_EQ(verdict.rank_regular, distance > 1e-7 / 2 ? 2 : 1) << distance;
+    EXPECT_EQ(verdict.rank_nominal, 2) << distance;
+    const double expected = 2.0 / (2.0 / 3.0 + 1.0) * kGravity * std::sin(angle);
+    EXPECT_NEAR(verdict.acceleration[0], expected, 1e-11) << distance;
+    const double tolerance = verdict.acceleration_tolerance[0];
+    const double unknown = distance > 1e-12 ? 1e-11 / distance : 1e-10;
+    EXPECT_GT(tolerance, unknown / 10) << distance;
+    EXPECT_LT(tolerance, unknown * 10) << distance;
+  }
+}
+
 TEST(Judge, when_bodies_roll_down_a_slope_expect_their_closed_forms)
 {
   const std::string bodies = R"yaml(

@@ -294,8 +294,12 @@ EvaluatedFormula evaluate(const Expression & formula, const Names & names, const
 
 std::unique_ptr<System> make_system(const Document & document, const State & state)
 {
-  return document.system["coordinates"] ? make_textbook(document, state)
-                                        : make_robots(document, state);
+  if (!document.system["coordinates"])
+  {
+    return make_robots(document, state);
+  }
+  return document.system["control_states"] ? make_control_states(document, state)
+                                           : make_textbook(document, state);
 }
 
 std::vector<Row> make_rows(const Document & document, const System & system, const Real & time)
