@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include "solve_json.hpp"
 #include "system.hpp"
@@ -458,6 +459,11 @@ TEST_P(Scenarios, when_solved_expect_rows_that_are_derivatives_and_the_command_t
   const Verdict verdict = judge(scenario, solved.given);
   if (!verdict.supported)
   {
+    // MJCF, contacts that touch, dry friction.
+    const std::set<std::string> allowed = {"heavy_top_minimal", "painleve_rod", "rimless_wheel",
+                                           "rocking_block",     "sliding_ball", "thesis_5_3"};
+    ASSERT_EQ(allowed.count(std::filesystem::path(scenario).stem().string()), 1u)
+      << verdict.unsupported;
     GTEST_SKIP() << verdict.unsupported;
   }
 
