@@ -23,6 +23,7 @@ struct Coefficients
   MovingTriple angular = still(zero3());
   Moving drift;  ///< α: what time alone changes
   Real angular_size = 0;
+  RealTriple contact = zero3();  ///< from A's origin to the point where the force acts
   Real turning = 1;  ///< how fast the coefficients change, in units of the frames' own motion
 };
 
@@ -53,6 +54,7 @@ public:
   {
     Row out;
     out.name = constraint + "/" + c.label;
+    out.constraint = constraint;
     out.level = c.level;
     out.rotational = c.rotational;
     out.position = c.position;
@@ -77,6 +79,12 @@ public:
       out.a_size[j] += f_size * (b_.linear_size[k] + norm(value(d_)) * b_.angular_size[k]) +
                        g_size * b_.angular_size[k];
     }
+    // λ f at A's origin with the torque λ g, about the point where the force acts.
+    const RealTriple arm = value(b_.rotation) * c.contact;
+    out.has_wrench = true;
+    out.wrench = {
+      value(a_.position) + arm, value(f), value(g) - cross(arm, value(f)),
+      g_size + norm(arm) * f_size};
     // φ̇ along the motion with constant u: its rate is φ̈ at u̇ = 0.
     Moving speed = c.drift;
     for (int j = 0; j < n_; ++j)
@@ -294,6 +302,7 @@ void add_rolling(
     c.linear = e;
     c.angular = cross(rho, e);
     c.angular_size = norm(value(rho));
+    c.contact = value(rho);
     c.turning = turning;
     if (level == 0)
     {

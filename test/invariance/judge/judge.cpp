@@ -23,12 +23,14 @@ const Real & data_tolerance()
   return tolerance;
 }
 
-/// Q u̇ = h + Cᵀ μ, C u̇ = d with independent rows C.
+/// Q u̇ = h + Bᵀ μ, C u̇ = d with independent rows B. B is C without the columns of driven speeds,
+/// which no constraint force accelerates; mostly there are none and B = C.
 struct Problem
 {
   Matrix inertia;
   Vector force;
-  Matrix rows;
+  Matrix acting;  ///< B
+  Matrix rows;    ///< C
   Vector bias;
 };
 
@@ -39,7 +41,7 @@ struct Answer
   Vector constraint_force;
 };
 
-/// [Q −Cᵀ; C 0] [u̇; μ] = [h; d].
+/// [Q −Bᵀ; C 0] [u̇; μ] = [h; d].
 /// @return false where that matrix is singular.
 bool solve(const Problem & problem, Answer & out)
 {
@@ -61,7 +63,7 @@ bool solve(const Problem & problem, Answer & out)
     for (int j = 0; j < n; ++j)
     {
       m(n + k, j) = problem.rows(k, j);
-      m(j, n + k) = -problem.rows(k, j);
+      m(j, n + k) = -problem.acting(k, j);
     }
   }
   if (!solve(m, x))
@@ -70,7 +72,7 @@ bool solve(const Problem & problem, Answer & out)
   }
   out.acceleration.assign(x.begin(), x.begin() + n);
   out.row_forces.assign(x.begin() + n, x.end());
-  out.constraint_force = transposed_times(problem.rows, out.row_forces);
+  out.constraint_force = transposed_times(problem.acting, out.row_forces);
   return true;
 }
 
@@ -90,31 +92,52 @@ struct Evaluation
   std::vector<Row> rows;
   Terms terms;
   Vector scale;   ///< 1/size of each row
-  Matrix scaled;  ///< diag(1/size) A
+  Matrix scaled;  ///< diag(1/size) A, without the columns of driven speeds
+  std::vector<bool> driven;
   RowSvd svd;
   Real reference;  ///< what singular values are relative to
 };
 
-Evaluation evaluate_at(const Document & document, const System & system, const State & state)
+/// What the derivative of a row with respect to the speeds that it can change could be.
+Real size_of(const Row & row, const std::vector<bool> & driven)
+{
+  Real square = 0;
+  for (std::size_t j = 0; j < row.a_size.size(); ++j)
+  {
+    square += driven[j] ? Real(0) : Real(row.a_size[j] * row.a_size[j]);
+  }
+  return sqrt(square);
+}
+
+/// Rows alone; `terms` stays empty.
+Evaluation rows_at(const Document & document, const System & system, const State & state)
 {
   Evaluation out;
   out.rows = make_rows(document, system, state.time);
-  out.terms = system.terms();
   const int m = static_cast<int>(out.rows.size());
   const int n = system.size();
   out.scaled = Matrix(m, n);
+  out.driven = system.driven;
+  out.driven.resize(at(n));
   for (int i = 0; i < m; ++i)
   {
     const Row & row = out.rows[at(i)];
-    const Real size = norm(row.a_size);
+    const Real size = size_of(row, out.driven);
     out.scale.push_back(size > 0 ? Real(1 / size) : Real(1));
     for (int j = 0; j < n; ++j)
     {
-      out.scaled(i, j) = out.scale[at(i)] * row.a[at(j)];
+      out.scaled(i, j) = out.driven[at(j)] ? Real(0) : Real(out.scale[at(i)] * row.a[at(j)]);
     }
   }
   out.svd = row_svd(out.scaled);
   out.reference = m > 0 ? std::max<Real>(out.svd.singular_values[0], 1) : Real(1);
+  return out;
+}
+
+Evaluation evaluate_at(const Document & document, const System & system, const State & state)
+{
+  Evaluation out = rows_at(document, system, state);
+  out.terms = system.terms();
   return out;
 }
 
@@ -133,12 +156,17 @@ Problem reduced(const Evaluation & e, int rank)
 {
   const int m = e.scaled.rows;
   const int n = e.scaled.cols;
-  Problem out{e.terms.inertia, e.terms.force, Matrix(rank, n), Vector(at(rank))};
+  Problem out{e.terms.inertia, e.terms.force, Matrix(rank, n), Matrix(rank, n), Vector(at(rank))};
   for (int k = 0; k < rank; ++k)
   {
     for (int j = 0; j < n; ++j)
     {
+      out.acting(k, j) = e.svd.rotated(k, j);
       out.rows(k, j) = e.svd.rotated(k, j);
+      for (int i = 0; i < m && e.driven[at(j)]; ++i)
+      {
+        out.rows(k, j) += e.svd.left(k, i) * e.scale[at(i)] * e.rows[at(i)].a[at(j)];
+      }
     }
     for (int i = 0; i < m; ++i)
     {
@@ -172,14 +200,14 @@ bool move_to_manifold(const Document & document, const Real & limit, State & sta
   for (int iteration = 0; iteration < 20; ++iteration)
   {
     const std::unique_ptr<System> system = make_system(document, state);
-    const Evaluation e = evaluate_at(document, *system, state);
+    const Evaluation e = rows_at(document, *system, state);
     const int m = e.scaled.rows;
     Real violation = 0;
     for (int i = 0; i < m; ++i)
     {
       violation = std::max<Real>(violation, e.scale[at(i)] * abs(e.rows[at(i)].position));
     }
-    if (violation < Real("1e-40"))
+    if (violation < Real("1e-25"))
     {
       return true;
     }
@@ -244,7 +272,7 @@ int rank_around(
     if (move_to_manifold(document, 1, other))
     {
       const std::unique_ptr<System> there = make_system(document, other);
-      rank = std::max(rank, count_above(evaluate_at(document, *there, other), singular));
+      rank = std::max(rank, count_above(rows_at(document, *there, other), singular));
     }
   }
   return rank;
@@ -369,6 +397,10 @@ Problem perturbed(const Evaluation & e, const Problem & exact, std::mt19937_64 &
       for (int k = 0; k < exact.rows.rows; ++k)
       {
         out.rows(k, j) += e.svd.left(k, i) * change;
+        if (!e.driven[at(j)])
+        {
+          out.acting(k, j) += e.svd.left(k, i) * change;
+        }
       }
     }
   }
@@ -385,12 +417,46 @@ void add_whole(
   for (int i = 0; i < e.terms.inertia.rows; ++i)
   {
     const Real root = sqrt(abs(e.terms.inertia(i, i)));
-    if (root > 0)
+    if (root > 0 && !e.driven[at(i)])
     {
       on_acceleration[at(i)] += whole / root;
       on_force[at(i)] += whole * root;
     }
   }
+}
+
+/// What the constraints exert, from the multipliers of their rows.
+std::vector<Wrench> wrenches_of(
+  const std::vector<Row> & rows, const Vector & multipliers, const Vector & tolerance)
+{
+  std::vector<Wrench> out;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+  {
+    const Row & row = rows[i];
+    if (!row.has_wrench)
+    {
+      continue;
+    }
+    if (out.empty() || out.back().constraint != row.constraint)
+    {
+      out.push_back({});
+      out.back().constraint = row.constraint;
+    }
+    Wrench & wrench = out.back();
+    for (int k = 0; k < 3; ++k)
+    {
+      wrench.point[at(k)] = row.wrench.point[k].convert_to<double>();
+      wrench.force[at(k)] += Real(multipliers[i] * row.wrench.force[k]).convert_to<double>();
+      wrench.torque[at(k)] += Real(multipliers[i] * row.wrench.torque[k]).convert_to<double>();
+    }
+    // The unit wrenches themselves are known to 1e3 ε; torques also by the place of their point.
+    const Real known = tolerance[i] + data_tolerance() * abs(multipliers[i]);
+    const Real force = norm(row.wrench.force);
+    wrench.force_tolerance += Real(known * force).convert_to<double>();
+    const Real place = data_tolerance() * abs(multipliers[i]) * force * norm(row.wrench.point);
+    wrench.torque_tolerance += Real(known * row.wrench.torque_size + place).convert_to<double>();
+  }
+  return out;
 }
 
 void fill_verdict(const Document & document, State state, Verdict & verdict)
@@ -427,7 +493,7 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   for (const Row & row : e.rows)
   {
     verdict.rows.push_back(row.name);
-    verdict.sizes.push_back(norm(row.a_size).convert_to<double>());
+    verdict.sizes.push_back(size_of(row, e.driven).convert_to<double>());
     weight.push_back(row.rotational ? length : Real(1));
   }
   for (const Real & sigma : e.svd.singular_values)
@@ -517,6 +583,7 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   verdict.force_tolerance = rounded(force_tolerance);
   verdict.multipliers = rounded(multipliers);
   verdict.multiplier_tolerance = rounded(multiplier_tolerance);
+  verdict.wrenches = wrenches_of(e.rows, multipliers, multiplier_tolerance);
   verdict.power = dot(answer.constraint_force, state.u).convert_to<double>();
   verdict.supported = true;
 }

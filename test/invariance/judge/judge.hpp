@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,18 @@ struct Given
   std::vector<double> q;       ///< coordinates
   std::vector<double> u;       ///< speeds
   std::vector<double> inputs;  ///< τ
+};
+
+/// What a constraint between two frames exerts on body A, in axes of the world; on body B the
+/// opposite.
+struct Wrench
+{
+  std::string constraint;
+  std::array<double, 3> point{};   ///< about which the torque counts [m]
+  std::array<double, 3> force{};   ///< [N]
+  std::array<double, 3> torque{};  ///< [N m]
+  double force_tolerance = 0.0;    ///< of each component
+  double torque_tolerance = 0.0;   ///< of each component
 };
 
 /// What is right at that state. "Right" means exact for data within 1e3 ε (ε = 2.2e-16) of those
@@ -42,6 +55,7 @@ struct Verdict
   std::vector<double> force_tolerance;         ///< elementwise
   std::vector<double> multipliers;  ///< least ‖diag(1/weight) λ‖ (`options.characteristic_length`)
   std::vector<double> multiplier_tolerance;  ///< elementwise
+  std::vector<Wrench> wrenches;              ///< of constraints between frames, in order
   double inconsistency = 0.0;                ///< distance of b from range(A), relative
   double power = 0.0;                        ///< λᵀ A u [W]
 };

@@ -277,7 +277,7 @@ void Robots::add_robot(const YAML::Node & item, bool alone)
         {
           throw Unsupported("dry friction of joint " + joint.name);
         }
-        if (!stated.mimic.empty())
+        if (robot.joints.count(stated.mimic) != 0)  // else it mimics nothing and is free
         {
           if (locked.count(stated.mimic) != 0)
           {

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 #include <algorithm>
+#include <set>
 
 #include "system.hpp"
 
@@ -197,6 +198,53 @@ void add_constraint(
   }
 }
 
+/// Whether a constraint that comes and goes is out of reach, so that it exerts nothing. Where it
+/// touches, more than rows decides.
+bool is_open(
+  const YAML::Node & item, const Document & document, const System & system, const Real & time)
+{
+  YAML::Node row_alone = YAML::Clone(item);
+  bool above = true;
+  if (item["type"].as<std::string>() == "contact")
+  {
+    require_known(
+      item, "contact",
+      {"name", "type", "active", "frame_a", "frame_b", "normal", "offset", "radius", "tangent",
+       "side", "restitution", "rest_speed", "tolerance", "law", "adhesive", "force", "friction"});
+    row_alone = YAML::Node(YAML::NodeType::Map);
+    for (const char * key : {"name", "frame_a", "frame_b", "normal", "offset"})
+    {
+      if (item[key])
+      {
+        row_alone[key] = item[key];
+      }
+    }
+    if (!item["normal"])
+    {
+      row_alone["normal"] = std::vector<double>{0.0, 0.0, 1.0};
+    }
+    row_alone["type"] = "point_on_plane";
+  }
+  else
+  {
+    above = text_of(item["unilateral"], "side", "below") == "above";
+    row_alone.remove("unilateral");
+  }
+  std::vector<Row> rows;
+  add_constraint(row_alone, document, system, time, rows);
+  if (rows.size() != 1)
+  {
+    throw Unsupported("a unilateral constraint with " + std::to_string(rows.size()) + " rows");
+  }
+  const Real distance =
+    (above ? rows[0].position : Real(-rows[0].position)) - document.number(item, "radius", 0);
+  if (!(distance > Real("1e-6")))
+  {
+    throw Unsupported("contact '" + item["name"].as<std::string>() + "', which touches");
+  }
+  return true;
+}
+
 /// b ← b + Γ1 φ̇ + Γ2 φ (position rows), b ← b + Γ ψ (velocity rows).
 void stabilise(const Document & document, std::vector<Row> & rows)
 {
@@ -294,19 +342,36 @@ EvaluatedFormula evaluate(const Expression & formula, const Names & names, const
 
 std::unique_ptr<System> make_system(const Document & document, const State & state)
 {
-  return document.system["coordinates"] ? make_textbook(document, state)
-                                        : make_robots(document, state);
+  if (!document.system["coordinates"])
+  {
+    return make_robots(document, state);
+  }
+  return document.system["control_states"] ? make_control_states(document, state)
+                                           : make_textbook(document, state);
 }
 
 std::vector<Row> make_rows(const Document & document, const System & system, const Real & time)
 {
   std::vector<Row> rows;
+  std::set<std::string> slips;  // constraints that are the slip of a contact, which is open
   for (const YAML::Node & item : document.constraints)
   {
-    if (is_active(item, document, time))
+    const YAML::Node unilateral = item["unilateral"];
+    if (unilateral && unilateral["friction"] && unilateral["friction"].IsMap())
     {
-      add_constraint(item, document, system, time, rows);
+      slips.insert(text_of(unilateral["friction"], "rows", ""));
     }
+  }
+  for (const YAML::Node & item : document.constraints)
+  {
+    const bool comes_and_goes = item["unilateral"] || item["type"].as<std::string>() == "contact";
+    if (
+      !is_active(item, document, time) || slips.count(item["name"].as<std::string>()) != 0 ||
+      (comes_and_goes && is_open(item, document, system, time)))
+    {
+      continue;
+    }
+    add_constraint(item, document, system, time, rows);
   }
   for (const System::Coupling & coupling : system.couplings())
   {

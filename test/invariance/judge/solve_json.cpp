@@ -53,6 +53,19 @@ Solved read_solve_json(const std::string & file)
       }
     }
   }
+  const YAML::Node wrenches = root["wrenches"];
+  if (wrenches && wrenches.IsSequence())
+  {
+    for (const YAML::Node & item : wrenches)
+    {
+      Wrench wrench;
+      wrench.constraint = item["constraint"].as<std::string>();
+      wrench.point = item["point"].as<std::array<double, 3>>();
+      wrench.force = item["on_a"]["force"].as<std::array<double, 3>>();
+      wrench.torque = item["on_a"]["torque"].as<std::array<double, 3>>();
+      out.wrenches.push_back(wrench);
+    }
+  }
   if (root["rank"] && !root["rank"].IsNull())
   {
     out.rank = root["rank"].as<int>();

@@ -21,7 +21,8 @@ struct Solved
   std::vector<double> acceleration;      ///< empty where there is none
   std::vector<double> constraint_force;  ///< empty where there is none
   std::map<std::string, double> multipliers;
-  int rank = -1;  ///< −1: none reported
+  std::vector<Wrench> wrenches;  ///< without tolerances
+  int rank = -1;                 ///< −1: none reported
 };
 
 /// @throw std::exception for a file that cannot be read.

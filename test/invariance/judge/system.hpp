@@ -36,10 +36,22 @@ struct Terms
   Vector force_size;
 };
 
+/// What a multiplier of 1 exerts on body A of a row between two frames, in axes of the world.
+struct UnitWrench
+{
+  RealTriple point = zero3();  ///< about which the torque counts
+  RealTriple force = zero3();
+  RealTriple torque = zero3();
+  Real torque_size = 0;  ///< what it could be
+};
+
 /// One row A u̇ = b.
 struct Row
 {
   std::string name;
+  std::string constraint;
+  bool has_wrench = false;
+  UnitWrench wrench;
   int level = 0;
   bool rotational = false;  ///< its multiplier is a torque
   Real position = 0;        ///< φ
@@ -88,6 +100,7 @@ public:
   std::vector<std::string> coordinates;
   std::vector<std::string> speeds;
   std::vector<std::string> inputs;
+  std::vector<bool> driven;  ///< speeds that no constraint force accelerates; empty: none
 };
 
 /// The system of a scenario at a state.
@@ -96,6 +109,10 @@ public:
 std::unique_ptr<System> make_system(const Document & document, const State & state);
 std::unique_ptr<System> make_robots(const Document & document, const State & state);
 std::unique_ptr<System> make_textbook(const Document & document, const State & state);
+/// A textbook system with the key `control_states`.
+std::unique_ptr<System> make_control_states(const Document & document, const State & state);
+/// Coordinates of a textbook system, those of controls of second order included.
+std::vector<std::string> control_coordinates(const Document & document);
 
 /// A formula with its derivatives at the state.
 struct EvaluatedFormula

@@ -23,8 +23,8 @@ public:
     require_known(
       system, "system",
       {"coordinates", "kinetic", "potential", "speeds", "force", "inputs", "parameters",
-       "definitions"});
-    coordinates = system["coordinates"].as<std::vector<std::string>>();
+       "definitions", "control_states"});
+    coordinates = control_coordinates(document);
     n_ = static_cast<int>(coordinates.size());
     kinetic_ = parse_formula(system["kinetic"].as<std::string>());
     if (system["potential"])
@@ -37,10 +37,11 @@ public:
       speeds.push_back(entry.first.as<std::string>());
       speed_formulas.push_back(parse_formula(entry.second.as<std::string>()));
     }
-    if (speeds.empty())
+    if (speeds.empty() || system["control_states"])
     {
-      for (const std::string & coordinate : coordinates)
+      for (std::size_t i = speeds.size(); i < coordinates.size(); ++i)
       {
+        const std::string & coordinate = coordinates[i];
         speeds.push_back("d" + coordinate);
         speed_formulas.push_back(parse_formula("`d" + coordinate + "`"));
       }
