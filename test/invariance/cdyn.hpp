@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "result.hpp"
+#include "scenario_edit.hpp"
+
+namespace invariance
+{
+
+/// Gives the scenario the state of a result instead of what it says.
+void set_state(YAML::Node scenario, const Result & result);
+
+/// The command under test: a scenario file in, JSON out. Each call is a process of its own.
+class Cdyn
+{
+public:
+  explicit Cdyn(std::string path) : path_(std::move(path)) {}
+
+  const std::string & path() const { return path_; }
+
+  /// Writes the scenario to the file and solves it.
+  Result solve(const Case & c, const std::string & file) const;
+
+  /// Writes the scenario to the file and runs it: the state at the end, with the run's status and `completed`.
+  /// What belongs to `cdyn solve` only (--raw-state) is left out.
+  Result run(const Case & c, const std::string & file) const;
+
+  /// The names that `cdyn check` lists: "coordinates", "speeds", "frames"; empty where it refuses the file.
+  std::vector<std::string> names(const Case & c, const std::string & file, const char * key) const;
+
+  /// What one types to see it again.
+  std::string command(const std::string & verb, const Case & c, const std::string & file) const;
+
+private:
+  std::vector<std::string> words(const std::string & verb, const Case & c, const std::string & file) const;
+
+  std::string path_;
+};
+
+}  // namespace invariance

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace invariance
+{
+
+struct ProcessResult
+{
+  int exit_code = -1;  ///< −1: ended by a signal, or not in time
+  bool timed_out = false;
+  std::string out, err;
+};
+
+/// Runs a program to its end, or to the end of its time, and returns what it printed.
+/// @throw std::runtime_error where it cannot be started
+ProcessResult run_process(const std::vector<std::string> & command, double seconds);
+
+}  // namespace invariance

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cdyn.hpp"
+#include "comparison.hpp"
+#include "report.hpp"
+
+namespace invariance
+{
+
+/// The kind of the cases that are written down.
+constexpr char kFixedCases[] = "fixed cases";
+
+struct Settings
+{
+  std::string program;   ///< path of this program, for commands that repeat a case
+  std::string cdyn;      ///< path of `cdyn`
+  std::string config;    ///< folder config/ of the repository
+  std::string robots;    ///< folder of example-robot-data; may be empty
+  std::string folder;    ///< for scenario files
+  std::string only;      ///< kind of transformation; empty: all
+  std::string source;    ///< tree, scenario, workload, robot; empty: all
+  std::uint64_t seed = 1;
+};
+
+/// Runs `cdyn` on cases, judges what it says and reports it.
+class Runner
+{
+public:
+  Runner(const Settings & settings, Report & report);
+
+  /// All the cases of one untransformed case: itself and its transformations.
+  void run_base(std::uint64_t base);
+
+  /// By the judge if it can, else (or as well) by the twin; `twin` may be null.
+  Finding judge_case(
+    const Changed & changed, const Result & result, const std::string & file, const Result * twin,
+    const Sensitivity & unit) const;
+
+  /// Removes the file of a case that went well, and reports the case. `verb`: solve or run.
+  void finish(
+    const std::string & kind, const Changed & changed, const std::string & file, std::uint64_t base,
+    const Finding & finding, const std::string & verb = "solve");
+
+  /// The cases that are written down: what once went wrong.
+  void run_fixed();
+
+private:
+  Finding find(
+    const Changed & changed, const Result & result, const std::string & file, const Result * twin,
+    const Sensitivity & unit) const;
+  /// A run of the case: the same in other words, of the right order in the step, or with its events
+  /// located.
+  void run_run(
+    std::uint64_t base, const Case & c, const Result & twin, Random & random,
+    const std::string & stem);
+  Sensitivity sensitivity(const Case & c, const Result & twin, Random & random, const std::string & file) const;
+
+  const Settings & settings_;
+  Cdyn cdyn_;
+  Report & report_;
+};
+
+}  // namespace invariance
