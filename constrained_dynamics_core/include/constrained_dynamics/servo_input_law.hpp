@@ -17,7 +17,8 @@ namespace constrained_dynamics
 /// How a ServoLaw drives a simulation.
 struct ServoDrive
 {
-  /// What each task follows; null: it holds what it finds at the start.
+  /// What each task follows; null: it holds what it finds at the start, or has the value that its
+  /// rows say (ServoConstraint::start_reference).
   std::vector<std::shared_ptr<const ReferenceTrajectory>> references;
   /// Time in which each reference is joined from where the system is at the start [s], ≥ 0; empty:
   /// at once.

@@ -223,7 +223,8 @@ public:
   int task_index(const std::string & name) const;
 
   /// Once, at a state as it will be in operation: ranks of the passive rows (Dynamics::analyse), of
-  /// S and its usual size, and references as `measure` makes them. Real-time safe: no.
+  /// S and its usual size, and references as ServoConstraint::start_reference says: as `measure`
+  /// makes them, or left alone. Real-time safe: no.
   /// @throw std::invalid_argument where rows cannot be evaluated at the state.
   void prepare(const State & state, ServoWorkspace & workspace) const;
 

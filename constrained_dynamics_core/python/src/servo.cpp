@@ -43,6 +43,10 @@ int task_of(const ServoLaw & law, const TaskKey & key)
 
 void bind_servo_constraints(nb::module_ & module)
 {
+  nb::enum_<StartReference>(
+    module, "StartReference", "What ServoLaw.prepare makes of the reference of a servo-constraint.")
+    .value("OWN", StartReference::kOwn, "it stays as it is: the rows say the desired value")
+    .value("MEASURED", StartReference::kMeasured, "what the servo-constraint has at the state");
   nb::class_<ServoConstraint>(
     module, "ServoConstraint",
     "Something that the controls shall achieve: rows whose error they drive to zero. Constant.")
@@ -52,6 +56,9 @@ void bind_servo_constraints(nb::module_ & module)
     .def_prop_ro("rows", &ServoConstraint::rows)
     .def_prop_ro("position_size", &ServoConstraint::position_size, "of its reference")
     .def_prop_ro("velocity_size", &ServoConstraint::velocity_size, "of its reference")
+    .def_prop_ro(
+      "start_reference", &ServoConstraint::start_reference,
+      "what ServoLaw.prepare makes of its reference")
     .def(
       "make_reference", &ServoConstraint::make_reference,
       "A reference of zeros, of a pose the identity.")
@@ -63,7 +70,12 @@ void bind_servo_constraints(nb::module_ & module)
     "Any constraint of position or velocity rows as a servo-constraint: what would be zero follows "
     "the\n"
     "reference. A coordinate, a distance, a formula, an energy; also rows written in Python.")
-    .def(nb::init<std::shared_ptr<const Constraint>>(), "constraint"_a);
+    .def(
+      nb::init<std::shared_ptr<const Constraint>, StartReference>(), "constraint"_a,
+      "start"_a = StartReference::kOwn,
+      "start: MEASURED for rows that are a quantity to be led by the reference, such as the "
+      "position\n"
+      "of a tip; OWN for rows that say the desired value themselves.");
   nb::class_<PoseServo, ServoConstraint>(
     module, "PoseServo",
     "Frame A follows a pose that moves in frame B, in rows out of x y z rx ry rz.")
@@ -311,7 +323,9 @@ void bind_law(nb::module_ & module)
         law.prepare(state, w.of(law));
       },
       "state"_a, "workspace"_a,
-      "Once, at a state as in operation: ranks, usual sizes, references that hold what is there.")
+      "Once, at a state as in operation: ranks, usual sizes, and references that hold what is "
+      "there\n"
+      "(of tasks with start_reference MEASURED; others stay as they are).")
     .def(
       "evaluate",
       [](
@@ -465,7 +479,9 @@ void bind_input_law(nb::module_ & module)
       },
       "law"_a, "references"_a = std::vector<ReferencePointer>(), nb::kw_only(),
       "smooth_start"_a = std::vector<double>(), "period"_a = 0.0,
-      "references: a ReferenceTrajectory a task; None: it holds what it finds at the start.\n"
+      "references: a ReferenceTrajectory a task; None: it holds what it finds at the start, or "
+      "has\n"
+      "the value that its rows say (ServoConstraint.start_reference).\n"
       "smooth_start: time in which each is joined [s]. period: the controls are held that long; "
       "0:\n"
       "continuous.")
