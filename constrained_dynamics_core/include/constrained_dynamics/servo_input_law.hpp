@@ -42,6 +42,7 @@ public:
     long singular = 0;
     long inconsistent = 0;
     long limited = 0;
+    long stopped = 0;  ///< of those limited: limits of position or velocity could not be kept
   };
 
   /// @throw std::invalid_argument for a null law, wrong numbers of references, a time that is

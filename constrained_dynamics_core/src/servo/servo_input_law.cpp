@@ -177,6 +177,7 @@ Status ServoInputLaw::evaluate(const System & system, SystemData & data, VectorR
     counts_.singular += last_status_ == Status::kSingular ? 1 : 0;
     counts_.inconsistent += last_status_ == Status::kInconsistent ? 1 : 0;
     counts_.limited += last_status_ == Status::kLimited ? 1 : 0;
+    counts_.stopped += workspace_.result().motion_limits_met ? 0 : 1;
   }
   inputs = workspace_.result().inputs;
   return Status::kOk;
