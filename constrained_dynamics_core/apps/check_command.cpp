@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "commands.hpp"
+#include "constrained_dynamics/inertia_check.hpp"
 #include "constrained_dynamics/integrability.hpp"
 #include "constrained_dynamics/underactuation.hpp"
 #include "output.hpp"
@@ -92,6 +93,27 @@ std::string largest_elements(
   }
   return order.size() > kShown ? text + " and " + std::to_string(order.size() - kShown) + " more"
                                : text;
+}
+
+/// Refuses a system whose bodies lack inertia.
+void check_inertia(const std::string & path, const cd::Scenario & scenario)
+{
+  cd::Workspace workspace(*scenario.dynamics());
+  scenario.switch_constraints(workspace);
+  const cd::InertiaReport report =
+    cd::analyse_inertia(*scenario.dynamics(), scenario.initial(), workspace);
+  if (report.finding == cd::InertiaReport::Finding::kPositive)
+  {
+    return;
+  }
+  const bool negative = report.finding == cd::InertiaReport::Finding::kNegative;
+  const std::vector<std::string> & names = scenario.system().speed_names();
+  throw std::invalid_argument(
+    path + ": system: the mass matrix is not positive definite " +
+    (report.nearby ? "close to" : "at") + " the initial state: the motion " +
+    largest_elements(report.motion.transpose(), names, "") + " has the inertia " +
+    format(negative ? report.inertia : 0.0, 6) + "; allowed: masses and inertias above 0" +
+    (negative ? "" : ", unless constraints take up the motion"));
 }
 
 /// The rows of second order that no input changes.
@@ -264,6 +286,7 @@ int check(const ScenarioArguments & arguments)
 {
   const std::string path = find_scenario(arguments.scenario);
   const cd::Scenario scenario = cd::Scenario::load(path, arguments.overrides);
+  check_inertia(path, scenario);
   OutputFile file(arguments.json, "--json", path);
   const Report report = analyse(scenario);
   if (arguments.json != "-")

@@ -17,6 +17,7 @@ ServoReport::ServoReport(const cd::Simulation & simulation)
     errors_.resize(static_cast<std::size_t>(law_->law().row_count()));
     residuals_.resize(errors_.size());
     gave_way_.assign(law_->law().tasks().size(), false);
+    at_limit_.assign(law_->servo().result().at_motion_limit.size(), false);
   }
 }
 
@@ -71,6 +72,23 @@ void ServoReport::add()
   {
     gave_way_[task] = gave_way_[task] || result.gave_way[task];
   }
+  for (std::size_t i = 0; i < at_limit_.size(); ++i)
+  {
+    at_limit_[i] = at_limit_[i] || result.at_motion_limit[i];
+  }
+}
+
+std::vector<std::string> ServoReport::limited_coordinates() const
+{
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < at_limit_.size(); ++i)
+  {
+    if (at_limit_[i])
+    {
+      names.push_back(law_->law().passive().system().coordinate_names()[i]);
+    }
+  }
+  return names;
 }
 
 std::string ServoReport::describe(std::size_t width) const
@@ -107,6 +125,20 @@ std::string ServoReport::describe(std::size_t width) const
   {
     text << "gave way          " << missed << "\n";
   }
+  std::string limited;
+  for (const std::string & name : limited_coordinates())
+  {
+    limited += (limited.empty() ? "" : ", ") + name;
+  }
+  if (!limited.empty())
+  {
+    text << "limits reached    " << limited << "\n";
+  }
+  if (counts.stopped > 0)
+  {
+    text << "limits not kept   in " << counts.stopped
+         << " evaluations: the law could only stop (limits of inputs or passive constraints)\n";
+  }
   return text.str();
 }
 
@@ -130,7 +162,9 @@ void ServoReport::write(cd::JsonWriter & json) const
     .entry("evaluations", counts.evaluations)
     .entry("singular_evaluations", counts.singular)
     .entry("inconsistent_evaluations", counts.inconsistent)
-    .entry("limited_evaluations", counts.limited);
+    .entry("limited_evaluations", counts.limited)
+    .entry("stopped_evaluations", counts.stopped)
+    .entry("limits_reached", limited_coordinates());
   json.key("tasks").begin_object();
   for (std::size_t task = 0; task < gave_way_.size(); ++task)
   {

@@ -28,10 +28,14 @@ public:
   void write(constrained_dynamics::JsonWriter & json) const;
 
 private:
+  /// Coordinates whose limit of position or velocity was reached.
+  std::vector<std::string> limited_coordinates() const;
+
   const constrained_dynamics::ServoInputLaw * law_;
   std::vector<Range> errors_;
   std::vector<Range> residuals_;
   std::vector<bool> gave_way_;
+  std::vector<bool> at_limit_;  // of each coordinate: a limit of position or velocity was reached
 };
 
 }  // namespace cdyn

@@ -293,7 +293,9 @@ ServoPointer read_servo_constraint(const ScenarioReader & item, const Constraint
   {
     return read_force(item, passive);
   }
-  return std::make_shared<const RowServo>(build_constraint(item, passive.system(), pursuit_keys()));
+  return std::make_shared<const RowServo>(
+    build_constraint(item, passive.system(), pursuit_keys()),
+    holds(item) ? StartReference::kMeasured : StartReference::kOwn);
 }
 
 ReferencePointer read_reference(const ScenarioReader & item, const ServoConstraint & servo)

@@ -79,10 +79,112 @@ Eigen::VectorXd model_efforts(const RigidBodySystem & robot, const System & syst
   return efforts;
 }
 
+/// Whether the value is one of the words `model` and `none`; `model` is allowed for robots only.
+bool is_word(const ScenarioReader & reader, const RigidBodySystem * robot, std::string & word)
+{
+  if (!reader.node().is_scalar() || (reader.node().text != "model" && reader.node().text != "none"))
+  {
+    return false;
+  }
+  word = reader.node().text;
+  if (word == "model" && !robot)
+  {
+    reader.fail("allowed for robots only");
+  }
+  return true;
+}
+
+/// One number a coordinate: `fallback` where the map does not name it.
+Eigen::VectorXd read_coordinates(
+  const ScenarioReader & reader, const System & system, const Eigen::VectorXd & fallback)
+{
+  Eigen::VectorXd values = fallback;
+  if (!reader.node().is_map())
+  {
+    values.setConstant(reader.positive());
+    return values;
+  }
+  reader.allow_keys(system.coordinate_names());
+  for (const auto & [name, value] : reader.entries())
+  {
+    values(system.coordinate_index(name)) = value.positive();
+  }
+  return values;
+}
+
+/// Position and velocity limits: what the description states, unless the file says otherwise.
+MotionLimits read_motion_limits(
+  const ScenarioReader & reader, const System & system, const RigidBodySystem * robot)
+{
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Eigen::Index count = system.coordinate_count();
+  const Eigen::VectorXd none = Eigen::VectorXd::Constant(count, kInfinity);
+  const auto stated = [&](const auto & get)
+  {
+    Eigen::VectorXd values = none;
+    for (Eigen::Index i = 0; robot != nullptr && i < count; ++i)
+    {
+      const auto index = static_cast<std::size_t>(i);
+      values(i) = index < robot->limits().size() ? get(robot->limits()[index]) : kInfinity;
+    }
+    return values;
+  };
+  MotionLimits limits;
+  std::string word;
+  if (const auto position = reader.find("position"))
+  {
+    limits.lower = -none;
+    limits.upper = none;
+    if (is_word(*position, robot, word))
+    {
+      limits.lower.resize(word == "model" ? 0 : count);
+      limits.upper.resize(limits.lower.size());
+      limits.lower.setConstant(-kInfinity);
+      limits.upper.setConstant(kInfinity);
+    }
+    else
+    {
+      position->allow_keys(system.coordinate_names());
+      for (const auto & [name, value] : position->entries())
+      {
+        const std::vector<ScenarioReader> range = value.items();
+        if (range.size() != 2 || !(range[0].number() < range[1].number()))
+        {
+          value.fail("allowed: a list of two numbers, lower < upper");
+        }
+        limits.lower(system.coordinate_index(name)) = range[0].number();
+        limits.upper(system.coordinate_index(name)) = range[1].number();
+      }
+    }
+  }
+  if (const auto velocity = reader.find("velocity"))
+  {
+    if (is_word(*velocity, robot, word))
+    {
+      limits.velocity = word == "model" ? Eigen::VectorXd() : none;
+    }
+    else
+    {
+      limits.velocity = read_coordinates(*velocity, system, none);
+    }
+  }
+  if (const auto deceleration = reader.find("deceleration"))
+  {
+    Eigen::VectorXd usual = limits.velocity.size() > 0
+                              ? limits.velocity
+                              : stated([&](const RigidBodySystem::Limits & l)
+                                       { return l.velocity > 0.0 ? l.velocity : kInfinity; });
+    usual = (usual.array() < kInfinity)
+              .select(usual / MotionLimits::kStopTime, MotionLimits::kDeceleration);
+    limits.deceleration = read_coordinates(*deceleration, system, usual);
+  }
+  return limits;
+}
+
 InputLimits read_limits(
   const ScenarioReader & reader, const System & system, const RigidBodySystem * robot)
 {
-  reader.allow_keys({"lower", "upper", "effort", "rate"});
+  reader.allow_keys({"lower", "upper", "effort", "rate", "position", "velocity", "deceleration"});
   InputLimits limits;
   if (const auto effort = reader.find("effort"))
   {
@@ -211,6 +313,7 @@ ServoOptions read_options(
   if (const auto limits = reader.find("limits"))
   {
     options.limits = read_limits(*limits, system, robot);
+    options.motion_limits = read_motion_limits(*limits, system, robot);
   }
   if (const auto cones = reader.find("cones"))
   {

@@ -5,35 +5,14 @@
 #include <string>
 #include <utility>
 
-#include <Eigen/SVD>
-
 #include "constrained_dynamics/control_state_system.hpp"
+#include "virtual_motions.hpp"
 
 namespace constrained_dynamics
 {
 
 namespace
 {
-
-// Directions below this fraction of the largest are not there.
-constexpr double kAbsent = 1e-9;
-
-/// An orthonormal basis of the x with `rows` x = 0; rows count by their directions.
-Eigen::MatrixXd null_space(Eigen::MatrixXd rows)
-{
-  const Eigen::Index n = rows.cols();
-  if (rows.rows() == 0)
-  {
-    return Eigen::MatrixXd::Identity(n, n);
-  }
-  for (Eigen::Index i = 0; i < rows.rows(); ++i)
-  {
-    rows.row(i).normalize();  // leaves zeros alone
-  }
-  Eigen::JacobiSVD<Eigen::MatrixXd> svd(rows, Eigen::ComputeFullV);
-  svd.setThreshold(kAbsent);
-  return svd.matrixV().rightCols(n - svd.rank());
-}
 
 /// Reduced echelon form with the largest pivots, so that few elements are left; rows scaled to a
 /// largest element of 1.
@@ -62,21 +41,6 @@ void reduce(Eigen::MatrixXd & rows)
     rows.row(k) /= rows(k, j);
     rows.row(k) = (rows.row(k).array().abs() < kAbsent).select(0.0, rows.row(k));
   }
-}
-
-Eigen::MatrixXd active_rows(const Dynamics & dynamics, const Workspace & workspace)
-{
-  const ConstraintSet & set = dynamics.constraints();
-  Eigen::MatrixXd rows(0, dynamics.system().speed_count());
-  for (int row = 0; row < set.row_count(); ++row)
-  {
-    if (workspace.is_active(set.constraint_of_row(row)))
-    {
-      rows.conservativeResize(rows.rows() + 1, Eigen::NoChange);
-      rows.bottomRows<1>() = workspace.rows().jacobian.row(row);
-    }
-  }
-  return rows;
 }
 
 /// What the controls do: G and, where controls are states, G of the wrapped system for these.

@@ -589,6 +589,56 @@ TEST(Cli, when_inertia_is_singular_expect_compare_to_name_what_does_not_exist)
   EXPECT_THAT(output.out, HasSubstr("does not exist here: singular_inertia"));
 }
 
+TEST(Cli, when_masses_are_impossible_expect_check_to_name_motion_and_value)
+{
+  const std::string plain =
+    "parameters: {m: 1, I: 2}\n"
+    "system: {coordinates: [x, y, a], kinetic: m/2*dx^2 + dy^2 + I/2*(da - dx)^2}\n";
+  const std::string scenario = file("masses.yaml", plain);
+  EXPECT_EQ(cdyn({"check", scenario}).exit_code, 0);
+  const auto refusal = [&](const std::string & path, const std::vector<std::string> & overrides)
+  {
+    std::vector<std::string> arguments = {"check", path, "--json", "-"};
+    for (const std::string & assignment : overrides)
+    {
+      arguments.insert(arguments.end(), {"--set", assignment});
+    }
+    const Output output = cdyn(arguments);
+    EXPECT_EQ(output.exit_code, 2);
+    EXPECT_EQ(output.out, "");
+    return output.err;
+  };
+  EXPECT_THAT(
+    refusal(scenario, {"parameters.m=0"}),
+    HasSubstr("at the initial state: the motion dx 1, da 1 has the inertia 0"));
+  EXPECT_THAT(
+    refusal(scenario, {"parameters.m=-1"}),
+    testing::ContainsRegex("dx [0-9.]+.* has the inertia -"));
+  EXPECT_THAT(
+    refusal(scenario, {"parameters.I=0"}), HasSubstr("the motion da 1 has the inertia 0"));
+  // Units do not matter: what is small is not missing.
+  EXPECT_EQ(
+    cdyn({"check",
+          file("units.yaml", "system: {coordinates: [x, y], kinetic: 1e-20*dx^2 + 1e20*dy^2}\n")})
+      .exit_code,
+    0);
+  EXPECT_THAT(
+    refusal(
+      file(
+        "turning_negative.yaml",
+        "system: {coordinates: [x, y], kinetic: dx^2 + (y + 1.0e-4)*dy^2}\n"),
+      {}),
+    HasSubstr("close to the initial state: the motion dy 1 has the inertia -"));
+  // No inertia of its own, but rows that carry it along.
+  const std::string carried =
+    "system: {coordinates: [x, y], kinetic: dx^2/2}\n"
+    "constraints: [{name: c, type: formula, level: velocity, rows: [dy - 2*dx]}]\n";
+  EXPECT_EQ(cdyn({"check", file("carried.yaml", carried)}).exit_code, 0);
+  EXPECT_THAT(
+    refusal(file("carried.yaml", carried), {"constraints.c.active=false"}),
+    HasSubstr("the motion dy 1 has the inertia 0"));
+}
+
 TEST(Cli, when_a_compared_run_stops_expect_three_and_the_table)
 {
   const std::string scenario = file("compare_ending.yaml", kEnding);

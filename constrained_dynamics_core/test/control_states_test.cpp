@@ -633,7 +633,6 @@ public:
   : law_(std::move(law)), servo_(*law_)
   {
     law_->prepare(start, servo_);
-    servo_.reference(0) = law_->tasks()[0].constraint->make_reference();
   }
 
   Status evaluate(const System &, SystemData & data, VectorRef inputs) noexcept
@@ -670,7 +669,6 @@ TEST(ControlStates, when_the_row_of_thesis_8_1_contains_the_controls_expect_its_
       const Vector3d y = damped ? Vector3d(-u.tail<3>()) : Vector3d(Vector3d::Zero());
       EXPECT_LE((craft.slope(u, y) - expected).norm(), 1e-12 * (1.0 + expected.norm()));
       law->prepare({0.0, VectorXd::Zero(3), u}, servo);
-      servo.reference(0) = law->tasks()[0].constraint->make_reference();
       ASSERT_EQ(law->evaluate(0.0, VectorXd::Zero(3), u, servo), Status::kOk);
       EXPECT_EQ(servo.result().solution, ServoSolution::kMany);
       EXPECT_LE(

@@ -349,7 +349,7 @@ TEST(QuadraticProgram, when_H_leaves_a_direction_to_the_gradient_expect_the_boun
 TEST(QuadraticProgram, when_the_objective_is_flat_expect_a_point_that_meets_the_rows)
 {
   Random random(13);
-  for (int i = 0; i < 200; ++i)
+  for (int i = 0; i < 2000; ++i)
   {
     Program program = random_program(random, 8);
     program.H.setZero();

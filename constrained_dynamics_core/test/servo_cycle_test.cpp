@@ -105,7 +105,9 @@ struct Plant
   ServoTask task(
     const std::string & name, const std::vector<std::string> & formulas, int priority = 0) const
   {
-    return {std::make_shared<RowServo>(constraint(name, formulas)), ErrorDynamics{}, priority};
+    return {
+      std::make_shared<RowServo>(constraint(name, formulas), StartReference::kMeasured),
+      ErrorDynamics{}, priority};
   }
   std::shared_ptr<const Dynamics> dynamics(
     std::vector<std::shared_ptr<const Constraint>> constraints = {}) const

@@ -270,7 +270,6 @@ TEST(ThesisServo, when_7_1_at_random_states_expect_the_reference_controls)
         options);
       ServoWorkspace servo(law);
       law.prepare(state, servo);
-      servo.reference(0) = law.tasks()[0].constraint->make_reference();
       servo.external_null_vector() = y;
       ASSERT_EQ(law.evaluate(0.0, state.q, state.u, servo), Status::kOk);
       const ServoResult & result = servo.result();
@@ -287,6 +286,42 @@ TEST(ThesisServo, when_7_1_at_random_states_expect_the_reference_controls)
     check(ServoMetric::kMoorePenrose, to_vector(shot["y"]), "mp_y");
     check(ServoMetric::kIdeal, VectorXd::Zero(2), "ideal");
   }
+}
+
+TEST(ServoLawPrepare, when_rows_say_their_value_expect_it_kept_and_quantities_measured)
+{
+  // The law of the file itself: it drives the energy to E_f, whatever it is at the start.
+  const Scenario scenario = load_scenario("thesis_7_1", {"servo_law.metric=moore_penrose"});
+  const auto law = scenario.servo_law();
+  ServoWorkspace servo(*law);
+  law->prepare(scenario.initial(), servo);
+  const State & state = scenario.initial();
+  ASSERT_EQ(law->evaluate(0.0, state.q, state.u, servo), Status::kOk);
+  EXPECT_GT(servo.result().inputs.norm(), 1e-2);
+  EXPECT_GT(std::abs(servo.result().error(0)), 1e-2);
+  // What was set before stays.
+  servo.reference(0).velocity(0) = 0.25;
+  law->prepare(state, servo);
+  EXPECT_EQ(servo.reference(0).velocity(0), 0.25);
+  // Without references of the drive the rows' own value counts, too.
+  ServoInputLaw alone(law);
+  alone.start(state);
+  EXPECT_TRUE(alone.servo().reference(0).velocity.isZero(0.0));
+  // A joint without a value, or a formula that is a quantity, holds what is there.
+  const Scenario holding = Scenario::from_text(
+    "system: {coordinates: [a, b], kinetic: da^2 + db^2, inputs: {ta: {a: 1}, tb: {b: 1}}}\n"
+    "servo:\n  - {name: joint, type: joint, joint: a}\n"
+    "  - {name: valued, type: joint, joint: b, value: 0.7}\n"
+    "initial: {q: {a: 0.4, b: 0.2}}\n");
+  const auto joints = holding.servo_law();
+  ServoWorkspace workspace(*joints);
+  joints->prepare(holding.initial(), workspace);
+  EXPECT_EQ(workspace.reference(0).position(0), 0.4);
+  EXPECT_EQ(workspace.reference(1).position(0), 0.0);
+  ASSERT_EQ(
+    joints->evaluate(0.0, holding.initial().q, holding.initial().u, workspace), Status::kOk);
+  EXPECT_NEAR(workspace.result().error(0), 0.0, 1e-15);
+  EXPECT_NEAR(workspace.result().error(1), -0.5, 1e-15);
 }
 
 /// Θ2 of the trajectory (497), which is E − E_f's companion in (498) to (502).
@@ -317,11 +352,6 @@ TEST(ThesisServo, when_7_1_has_two_rows_expect_the_one_solution_that_the_text_de
       ServoWorkspace servo(law);
       const State state{0.0, to_vector(shot["theta"]), to_vector(shot["u"])};
       law.prepare(state, servo);
-      for (int task = 0; task < 2; ++task)
-      {
-        servo.reference(task) =
-          law.tasks()[static_cast<std::size_t>(task)].constraint->make_reference();
-      }
       servo.external_null_vector() << 3.0, -4.0;  // nothing is open to it
       ASSERT_EQ(law.evaluate(0.0, state.q, state.u, servo), Status::kOk);
       EXPECT_EQ(servo.result().solution, ServoSolution::kOne);

@@ -41,9 +41,11 @@ struct Arm
   ServoTask tip() const
   {
     return {
-      std::make_shared<RowServo>(std::make_shared<FormulaConstraint>(
-        "tip", scenario.system(), RowLevel::kPosition,
-        std::vector<std::string>{"cos(a) + cos(a + b)", "sin(a) + sin(a + b)"})),
+      std::make_shared<RowServo>(
+        std::make_shared<FormulaConstraint>(
+          "tip", scenario.system(), RowLevel::kPosition,
+          std::vector<std::string>{"cos(a) + cos(a + b)", "sin(a) + sin(a + b)"}),
+        StartReference::kMeasured),
       ErrorDynamics{}, 0};
   }
   ServoTask energy() const
@@ -135,7 +137,6 @@ TEST(ServoSafety, when_prepared_at_rest_with_a_task_that_vanishes_there_expect_i
     const ServoLaw law(arm.scenario.dynamics(), {arm.energy()}, with(metric));
     ServoWorkspace servo(law);
     law.prepare(arm.at(0.3, 0.9), servo);
-    servo.reference(0) = law.tasks()[0].constraint->make_reference();
     const State rest = arm.at(0.3, 0.9);
     EXPECT_EQ(law.evaluate(0.0, rest.q, rest.u, servo), Status::kSingular);
     EXPECT_TRUE(servo.result().inputs.isZero(1e-9));

@@ -29,6 +29,16 @@ struct ServoReference
   Eigen::VectorXd acceleration;
 };
 
+/// What ServoLaw::prepare makes of the reference of a servo-constraint.
+enum class StartReference
+{
+  /// It stays as it is, zero unless set: the rows say the desired value themselves, as the formula
+  /// E − E_f of an energy does.
+  kOwn,
+  /// What the servo-constraint has at the state: it holds until the reference is set.
+  kMeasured,
+};
+
 /// The motion that errors shall have:
 ///     ë = Θ1 ė + Θ2 e of position rows,   ė = Θ e of velocity rows.            (E23)
 /// Numbers are negative, matrices (over the rows of one servo-constraint, in their order) have
@@ -69,6 +79,7 @@ public:
   /// Sizes of the reference: values, and rates (which are as many as second rates).
   int position_size() const { return position_size_; }
   int velocity_size() const { return velocity_size_; }
+  StartReference start_reference() const { return start_reference_; }
 
   /// A reference of zeros (of a pose the identity). Real-time safe: no.
   ServoReference make_reference() const;
@@ -91,7 +102,8 @@ protected:
   /// @throw std::invalid_argument for an empty name, no rows or duplicate labels.
   ServoConstraint(
     std::string name, std::string type, const System & system, std::vector<RowDescription> rows,
-    int position_size, int velocity_size, int scratch_size);
+    int position_size, int velocity_size, int scratch_size,
+    StartReference start_reference = StartReference::kMeasured);
 
   virtual Status do_evaluate(
     const SystemData & data, ConstraintScratch & scratch, const ServoReference & reference,
@@ -110,6 +122,7 @@ private:
   int position_size_;
   int velocity_size_;
   int scratch_size_;
+  StartReference start_reference_;
 };
 
 /// Any constraint as a servo-constraint: what φ, φ̇ or ψ would be zero for a passive constraint
@@ -120,8 +133,10 @@ private:
 class CONSTRAINED_DYNAMICS_EXPORT RowServo : public ServoConstraint
 {
 public:
-  /// @throw std::invalid_argument for null, or acceleration rows.
-  explicit RowServo(std::shared_ptr<const Constraint> constraint);
+  /// @param start kMeasured for rows that are a quantity to be led by the reference, such as the
+  /// position of a tip. @throw std::invalid_argument for null, or acceleration rows.
+  explicit RowServo(
+    std::shared_ptr<const Constraint> constraint, StartReference start = StartReference::kOwn);
 
   const Constraint & constraint() const { return *constraint_; }
 

@@ -17,7 +17,8 @@ namespace constrained_dynamics
 /// How a ServoLaw drives a simulation.
 struct ServoDrive
 {
-  /// What each task follows; null: it holds what it finds at the start.
+  /// What each task follows; null: it holds what it finds at the start, or has the value that its
+  /// rows say (ServoConstraint::start_reference).
   std::vector<std::shared_ptr<const ReferenceTrajectory>> references;
   /// Time in which each reference is joined from where the system is at the start [s], ≥ 0; empty:
   /// at once.
@@ -41,6 +42,7 @@ public:
     long singular = 0;
     long inconsistent = 0;
     long limited = 0;
+    long stopped = 0;  ///< of those limited: limits of position or velocity could not be kept
   };
 
   /// @throw std::invalid_argument for a null law, wrong numbers of references, a time that is

@@ -64,6 +64,23 @@ struct InputLimits
   Eigen::VectorXd rate;   ///< largest |change| a second (l), may be ∞; needs ServoOptions::period
 };
 
+/// Bounds of coordinates and of their rates, kept by braking in time (E30): the accelerations that
+/// the controls cause are limited so that each coordinate can always be stopped, with its
+/// deceleration, before its limit.
+struct MotionLimits
+{
+  /// Deceleration that is taken where none is given: the one that stops a coordinate within this
+  /// time from its largest velocity [s], or kDeceleration without one [rad/s², m/s²].
+  static constexpr double kStopTime = 0.3;
+  static constexpr double kDeceleration = 10.0;
+
+  bool enabled = true;           ///< false: none
+  Eigen::VectorXd lower;         ///< (nq), may be −∞; empty: what the robot description states
+  Eigen::VectorXd upper;         ///< (nq), may be ∞; empty: likewise
+  Eigen::VectorXd velocity;      ///< largest |q̇| (nq), may be ∞; empty: likewise
+  Eigen::VectorXd deceleration;  ///< (nq), finite, above 0; empty: as said above
+};
+
 /// The force of a passive contact shall stay in its friction cone, as pyramid inside the cone.
 struct FrictionCone
 {
@@ -91,6 +108,7 @@ struct ServoOptions
   std::vector<FrictionCone> cones;
   /// Time from one evaluation to the next [s], for rate limits.
   double period = 0.0;
+  MotionLimits motion_limits;
 };
 
 /// How many controls realise the servo-constraints.
@@ -123,6 +141,11 @@ struct ServoResult
   bool limited = false;        ///< a limit or cone binds
   std::vector<bool> at_bound;  ///< of each input, whether a bound or the rate binds
   bool cones_met = true;  ///< false: no controls within the bounds keep the forces in the cones
+  /// Of each coordinate, whether a limit of its position or velocity binds.
+  std::vector<bool> at_motion_limit;
+  /// False: limits of the inputs or passive constraints do not let the controls keep the limits of
+  /// position and velocity. They come as close as possible, and the tasks give way to a stop.
+  bool motion_limits_met = true;
   /// Of ServoMetric::kIdeal: whether the motion is what ideal passive constraints would give
   /// (E15').
   bool ideal = false;
@@ -223,7 +246,8 @@ public:
   int task_index(const std::string & name) const;
 
   /// Once, at a state as it will be in operation: ranks of the passive rows (Dynamics::analyse), of
-  /// S and its usual size, and references as `measure` makes them. Real-time safe: no.
+  /// S and its usual size, and references as ServoConstraint::start_reference says: as `measure`
+  /// makes them, or left alone. Real-time safe: no.
   /// @throw std::invalid_argument where rows cannot be evaluated at the state.
   void prepare(const State & state, ServoWorkspace & workspace) const;
 
@@ -260,6 +284,11 @@ private:
   void weigh_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   void add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   void limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
+  void limit_motion(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
+  /// Whether the coordinates' accelerations with the controls are within their bounds.
+  bool keeps_motion_limits(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
+  /// The rows of all levels, in the units that errors count in.
+  void weigh_levels(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   bool is_ideal(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
   void judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
 

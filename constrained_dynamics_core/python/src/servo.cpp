@@ -43,6 +43,10 @@ int task_of(const ServoLaw & law, const TaskKey & key)
 
 void bind_servo_constraints(nb::module_ & module)
 {
+  nb::enum_<StartReference>(
+    module, "StartReference", "What ServoLaw.prepare makes of the reference of a servo-constraint.")
+    .value("OWN", StartReference::kOwn, "it stays as it is: the rows say the desired value")
+    .value("MEASURED", StartReference::kMeasured, "what the servo-constraint has at the state");
   nb::class_<ServoConstraint>(
     module, "ServoConstraint",
     "Something that the controls shall achieve: rows whose error they drive to zero. Constant.")
@@ -52,6 +56,9 @@ void bind_servo_constraints(nb::module_ & module)
     .def_prop_ro("rows", &ServoConstraint::rows)
     .def_prop_ro("position_size", &ServoConstraint::position_size, "of its reference")
     .def_prop_ro("velocity_size", &ServoConstraint::velocity_size, "of its reference")
+    .def_prop_ro(
+      "start_reference", &ServoConstraint::start_reference,
+      "what ServoLaw.prepare makes of its reference")
     .def(
       "make_reference", &ServoConstraint::make_reference,
       "A reference of zeros, of a pose the identity.")
@@ -63,7 +70,12 @@ void bind_servo_constraints(nb::module_ & module)
     "Any constraint of position or velocity rows as a servo-constraint: what would be zero follows "
     "the\n"
     "reference. A coordinate, a distance, a formula, an energy; also rows written in Python.")
-    .def(nb::init<std::shared_ptr<const Constraint>>(), "constraint"_a);
+    .def(
+      nb::init<std::shared_ptr<const Constraint>, StartReference>(), "constraint"_a,
+      "start"_a = StartReference::kOwn,
+      "start: MEASURED for rows that are a quantity to be led by the reference, such as the "
+      "position\n"
+      "of a tip; OWN for rows that say the desired value themselves.");
   nb::class_<PoseServo, ServoConstraint>(
     module, "PoseServo",
     "Frame A follows a pose that moves in frame B, in rows out of x y z rx ry rz.")
@@ -166,6 +178,12 @@ void bind_results(nb::module_ & module)
     .def_ro("limited", &ServoResult::limited, "a limit or cone binds")
     .def_ro("at_bound", &ServoResult::at_bound, "of each input (a list)")
     .def_ro("cones_met", &ServoResult::cones_met)
+    .def_ro(
+      "at_motion_limit", &ServoResult::at_motion_limit,
+      "of each coordinate, whether a limit of position or velocity binds")
+    .def_ro(
+      "motion_limits_met", &ServoResult::motion_limits_met,
+      "False: no controls keep them; the tasks give way to a stop")
     .def_ro("ideal", &ServoResult::ideal)
     .def_ro("gave_way", &ServoResult::gave_way, "of each task, whether its rows are missed");
 
@@ -182,6 +200,27 @@ void bind_results(nb::module_ & module)
       },
       nb::kw_only(), "lower"_a = nb::none(), "upper"_a = nb::none(), "rate"_a = nb::none(),
       "rate: largest change a second; needs the period of the law.");
+  nb::class_<MotionLimits>(
+    module, "MotionLimits",
+    "Bounds of coordinates and their rates, kept by braking in time (E30); None: what the robot\n"
+    "description states.")
+    .def(
+      "__init__",
+      [](
+        MotionLimits * self, bool enabled, const std::optional<VectorArgument> & lower,
+        const std::optional<VectorArgument> & upper, const std::optional<VectorArgument> & velocity,
+        const std::optional<VectorArgument> & deceleration)
+      {
+        const auto values = [](const std::optional<VectorArgument> & given)
+        { return given ? Eigen::VectorXd(view(*given)) : Eigen::VectorXd(); };
+        new (self) MotionLimits{
+          enabled, values(lower), values(upper), values(velocity), values(deceleration)};
+      },
+      nb::kw_only(), "enabled"_a = true, "lower"_a = nb::none(), "upper"_a = nb::none(),
+      "velocity"_a = nb::none(), "deceleration"_a = nb::none(),
+      "One value a coordinate, ±∞ where there is none; deceleration: with which it can be "
+      "stopped,\n"
+      "from its largest velocity within 0.3 s unless given.");
   const FrictionCone cone;
   nb::class_<FrictionCone>(
     module, "FrictionCone", "The force of a passive contact shall stay in its friction cone.")
@@ -202,7 +241,8 @@ using NullTerms = std::vector<std::shared_ptr<const NullSpaceTerm>>;
 std::shared_ptr<ServoLaw> make_law(
   std::shared_ptr<const Dynamics> passive, const std::vector<Task> & given, ServoMetric metric,
   const NullTerms & null_space, const InputLimits & limits, const std::vector<FrictionCone> & cones,
-  double period, double singular_tolerance, double consistency_tolerance)
+  double period, double singular_tolerance, double consistency_tolerance,
+  const MotionLimits & motion_limits)
 {
   std::vector<ServoTask> tasks;
   for (const Task & task : given)
@@ -216,7 +256,8 @@ std::shared_ptr<ServoLaw> make_law(
   return std::make_shared<ServoLaw>(
     std::move(passive), std::move(tasks),
     ServoOptions{
-      metric, singular_tolerance, consistency_tolerance, null_space, limits, cones, period});
+      metric, singular_tolerance, consistency_tolerance, null_space, limits, cones, period,
+      motion_limits});
 }
 
 /// A ServoWorkspace that knows whose it is, so that Python cannot mix them up.
@@ -255,6 +296,7 @@ void bind_law(nb::module_ & module)
       "cones"_a = std::vector<FrictionCone>(), "period"_a = options.period,
       "singular_tolerance"_a = options.singular_tolerance,
       "consistency_tolerance"_a = options.consistency_tolerance,
+      "motion_limits"_a = options.motion_limits,
       "tasks: ServoTask, or ServoConstraint with default gains. period: from one evaluation to "
       "the\n"
       "next [s], for limits of rate.")
@@ -311,7 +353,9 @@ void bind_law(nb::module_ & module)
         law.prepare(state, w.of(law));
       },
       "state"_a, "workspace"_a,
-      "Once, at a state as in operation: ranks, usual sizes, references that hold what is there.")
+      "Once, at a state as in operation: ranks, usual sizes, and references that hold what is "
+      "there\n"
+      "(of tasks with start_reference MEASURED; others stay as they are).")
     .def(
       "evaluate",
       [](
@@ -449,7 +493,10 @@ void bind_input_law(nb::module_ & module)
     .def_ro("evaluations", &ServoInputLaw::Counts::evaluations)
     .def_ro("singular", &ServoInputLaw::Counts::singular)
     .def_ro("inconsistent", &ServoInputLaw::Counts::inconsistent)
-    .def_ro("limited", &ServoInputLaw::Counts::limited);
+    .def_ro("limited", &ServoInputLaw::Counts::limited)
+    .def_ro(
+      "stopped", &ServoInputLaw::Counts::stopped,
+      "limits of position or velocity could not be kept");
   nb::class_<ServoInputLaw, InputLaw>(
     module, "ServoInputLaw",
     "A servo law as inputs of one Simulation, with a workspace of its own, as a controller has.")
@@ -465,7 +512,9 @@ void bind_input_law(nb::module_ & module)
       },
       "law"_a, "references"_a = std::vector<ReferencePointer>(), nb::kw_only(),
       "smooth_start"_a = std::vector<double>(), "period"_a = 0.0,
-      "references: a ReferenceTrajectory a task; None: it holds what it finds at the start.\n"
+      "references: a ReferenceTrajectory a task; None: it holds what it finds at the start, or "
+      "has\n"
+      "the value that its rows say (ServoConstraint.start_reference).\n"
       "smooth_start: time in which each is joined [s]. period: the controls are held that long; "
       "0:\n"
       "continuous.")

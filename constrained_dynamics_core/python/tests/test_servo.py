@@ -304,7 +304,6 @@ def test_thesis_7_1_oneshots_expect_reference_torques(shot):
     assert law.task_names == ["energy"] and law.metric == cd.ServoMetric.MOORE_PENROSE
     servo = cd.ServoWorkspace(law)
     law.prepare(cd.State(shot["theta"], shot["u"]), servo)
-    servo.set_reference("energy", law.task("energy").make_reference())
     for y, name in (([0.0, 0.0], "tau_mp"), (shot["y"], "tau_mp_y")):
         servo.external_null_vector = y
         assert law.evaluate(shot["theta"], shot["u"], workspace=servo) == cd.Status.OK

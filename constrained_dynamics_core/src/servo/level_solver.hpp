@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <Eigen/SVD>
 
+#include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/types.hpp"
 #include "formulations/row_scratch.hpp"
@@ -14,8 +15,8 @@ namespace constrained_dynamics
 /// among what the levels before it leave open, with the smallest τᵀ H τ. What is left in the end is
 /// Z: all τ + Z x solve the levels as well.
 ///
-/// Memory is taken in the constructor. Everything else is real-time safe.
-class LevelSolver
+/// Memory is taken in the constructor. Everything else is real-time safe. Exported for its tests.
+class CONSTRAINED_DYNAMICS_EXPORT LevelSolver
 {
 public:
   /// One level.

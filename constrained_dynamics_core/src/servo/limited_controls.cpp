@@ -120,7 +120,7 @@ int cone_row_count(const std::vector<FrictionCone> & cones)
 }  // namespace
 
 LimitedControls::LimitedControls(
-  const ConstraintSet & passive, const ServoOptions & options, int row_count)
+  const ConstraintSet & passive, const ServoOptions & options, int row_count, int motion_count)
 : lower_(bounds("lower", options.limits.lower, passive.system(), -kInfinity)),
   upper_(bounds("upper", options.limits.upper, passive.system(), kInfinity)),
   rate_(bounds("rate", options.limits.rate, passive.system(), kInfinity)),
@@ -128,7 +128,11 @@ LimitedControls::LimitedControls(
   inputs_(passive.system().input_count()),
   program_(
     static_cast<int>(inputs_) + (options.cones.empty() ? 0 : passive.row_count()), row_count,
-    static_cast<int>(inputs_) + cone_row_count(options.cones))
+    static_cast<int>(inputs_) + cone_row_count(options.cones) + motion_count),
+  motion_(Eigen::MatrixXd::Zero(motion_count, inputs_)),
+  motion_lower_(Eigen::VectorXd::Constant(motion_count, -kInfinity)),
+  motion_upper_(Eigen::VectorXd::Constant(motion_count, kInfinity)),
+  widening_(static_cast<int>(inputs_) + motion_count, 0, static_cast<int>(inputs_) + motion_count)
 {
   const auto name = [&](Eigen::Index i)
   { return "'" + passive.system().input_names()[static_cast<std::size_t>(i)] + "'"; };
@@ -153,7 +157,7 @@ LimitedControls::LimitedControls(
   }
   rate_ *= options.period > 0.0 ? options.period : 1.0;
   const Eigen::Index most = inputs_ + (cones_.empty() ? 0 : passive.row_count());
-  const Eigen::Index rows = inputs_ + static_cast<Eigen::Index>(cones_.size());
+  const Eigen::Index rows = inputs_ + static_cast<Eigen::Index>(cones_.size()) + motion_count;
   now_lower_ = lower_;
   now_upper_ = upper_;
   hessian_.setZero(most, most);
@@ -165,6 +169,12 @@ LimitedControls::LimitedControls(
   row_upper_.setConstant(rows, kInfinity);
   solution_.setZero(most);
   at_bound_.assign(static_cast<std::size_t>(inputs_), false);
+  const Eigen::Index all = inputs_ + motion_count;
+  widening_hessian_.setIdentity(all, all);
+  widening_gradient_.setZero(all);
+  widening_rows_.setIdentity(all, all);
+  widening_lower_.setConstant(all, -kInfinity);
+  widening_upper_.setConstant(all, kInfinity);
 }
 
 void LimitedControls::begin(const Eigen::VectorXd * last) noexcept CD_NONBLOCKING
@@ -182,6 +192,55 @@ void LimitedControls::begin(const Eigen::VectorXd * last) noexcept CD_NONBLOCKIN
       now_upper_(i) = std::max(std::min(upper_(i), to), from);
     }
   }
+}
+
+bool LimitedControls::set_motion(
+  const Eigen::MatrixXd & rows, const Eigen::VectorXd & lower,
+  const Eigen::VectorXd & upper) noexcept CD_NONBLOCKING
+{
+  constexpr double kNoEffect = 1e-9;  // of the largest
+  const double largest = rows.cwiseAbs().maxCoeff();
+  bool met = true;
+  motion_ = rows;
+  for (Eigen::Index i = 0; i < rows.rows(); ++i)
+  {
+    const bool acts = rows.row(i).cwiseAbs().maxCoeff() > kNoEffect * largest;
+    met = met && (acts || (lower(i) <= 0.0 && upper(i) >= 0.0));
+    motion_lower_(i) = acts ? lower(i) : -kInfinity;
+    motion_upper_(i) = acts ? upper(i) : kInfinity;
+  }
+  return met;
+}
+
+bool LimitedControls::relax_motion(Eigen::VectorXd & tau) noexcept CD_NONBLOCKING
+{
+  // min Σ s² with a weight on τ that is of no account, lower ≤ R τ + s ≤ upper. Controls count in
+  // units of what they do to the rows.
+  constexpr double kWeight = 1e-9;
+  const Eigen::Index count = motion_.rows();
+  for (Eigen::Index i = 0; i < inputs_; ++i)
+  {
+    const double effect = motion_.col(i).squaredNorm();
+    widening_hessian_(i, i) = kWeight * (effect > 0.0 ? effect : 1.0);
+  }
+  widening_rows_.bottomLeftCorner(count, inputs_) = motion_;
+  widening_lower_ << now_lower_, motion_lower_;
+  widening_upper_ << now_upper_, motion_upper_;
+  const Status status = widening_.solve(
+    {widening_hessian_, widening_gradient_, widening_rows_.topRows(0), widening_gradient_.head(0),
+     widening_rows_, widening_lower_, widening_upper_});
+  if (status != Status::kOk)
+  {
+    return false;
+  }
+  tau = widening_.solution().head(inputs_).cwiseMax(now_lower_).cwiseMin(now_upper_);
+  for (Eigen::Index i = 0; i < count; ++i)
+  {
+    const double value = motion_.row(i).dot(tau);
+    motion_lower_(i) = std::min(motion_lower_(i), value);
+    motion_upper_(i) = std::max(motion_upper_(i), value);
+  }
+  return true;
 }
 
 bool LimitedControls::admits(
@@ -234,6 +293,9 @@ void LimitedControls::load_rows(const Reduction & reduction, const Workspace & w
     }
     row_lower_(k) = workspace.is_active(cone.constraint) ? cone.lower - constant : -kInfinity;
   }
+  rows_.bottomLeftCorner(motion_.rows(), inputs_) = motion_;
+  row_lower_.tail(motion_.rows()) = motion_lower_;
+  row_upper_.tail(motion_.rows()) = motion_upper_;
 }
 
 Status LimitedControls::minimise(int equalities) noexcept CD_NONBLOCKING

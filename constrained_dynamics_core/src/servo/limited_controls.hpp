@@ -36,10 +36,22 @@ public:
 
   /// @throw std::invalid_argument for limits of the wrong size, NaN, lower above upper, rates below
   /// 0 or without a period, cones with unknown names or numbers out of range.
-  LimitedControls(const ConstraintSet & passive, const ServoOptions & options, int row_count);
+  /// @param row_count most rows of all levels. @param motion_count rows of `set_motion`.
+  LimitedControls(
+    const ConstraintSet & passive, const ServoOptions & options, int row_count,
+    int motion_count = 0);
 
   /// Bounds of this cycle. @param last controls of the cycle before, null: no limit of the rate.
   void begin(const Eigen::VectorXd * last) noexcept CD_NONBLOCKING;
+
+  /// More limits of this cycle: lower ≤ rows τ ≤ upper, `motion_count` of them. Rows without
+  /// effect are left out; false: one of these is not met.
+  bool set_motion(
+    const Eigen::MatrixXd & rows, const Eigen::VectorXd & lower,
+    const Eigen::VectorXd & upper) noexcept CD_NONBLOCKING;
+  /// Widens the limits of `set_motion` until controls within the bounds of the inputs can keep
+  /// them, by as little as possible; `tau` are such controls. False: not even that was found.
+  bool relax_motion(Eigen::VectorXd & tau) noexcept CD_NONBLOCKING;
 
   /// Whether controls and the forces they lead to are within the limits.
   bool admits(
@@ -78,6 +90,16 @@ private:
   Eigen::VectorXd now_lower_;
   Eigen::VectorXd now_upper_;
   QuadraticProgram program_;
+  // Limits of set_motion, and the program that widens them: unknowns τ and the widening.
+  Eigen::MatrixXd motion_;
+  Eigen::VectorXd motion_lower_;
+  Eigen::VectorXd motion_upper_;
+  QuadraticProgram widening_;
+  Eigen::MatrixXd widening_hessian_;
+  Eigen::VectorXd widening_gradient_;
+  Eigen::MatrixXd widening_rows_;
+  Eigen::VectorXd widening_lower_;
+  Eigen::VectorXd widening_upper_;
   Eigen::MatrixXd hessian_;
   Eigen::VectorXd gradient_;
   Eigen::MatrixXd equalities_;

@@ -238,6 +238,7 @@ QuadraticProgram::Outcome QuadraticProgram::attempt(
 }
 
 /// Whether the enlargement adds nothing that counts to the gradient, or the solution has settled.
+/// Where the objective has no gradient at all, every point that meets the rows is a minimum.
 bool QuadraticProgram::has_settled(const Problem & problem, double enlargement) noexcept
   CD_NONBLOCKING
 {
@@ -254,7 +255,8 @@ bool QuadraticProgram::has_settled(const Problem & problem, double enlargement) 
     gradient = std::max(
       {gradient, std::abs(problem.gradient(j)) * scale_(j), std::abs(product(j)) * scale_(j)});
   }
-  return enlargement * step <= kStationarity * gradient || step <= kStationarity * size;
+  return gradient == 0.0 || enlargement * step <= kStationarity * gradient ||
+         step <= kStationarity * size;
 }
 
 QuadraticProgram::Outcome QuadraticProgram::find_limited(const Problem & problem) noexcept
@@ -730,6 +732,13 @@ bool QuadraticProgram::find_multipliers(const Problem & problem) noexcept CD_NON
       rest(i) += term;
       terms(i) += std::abs(term);
     }
+  }
+  if (terms.isZero(0.0))
+  {
+    // No gradient needs no multipliers; those at hand are the enlargement's and rounding.
+    weights_.head(active_count_).setZero();
+    y_.head(rank_).setZero();
+    return true;
   }
   for (int k = 0; k < active_count_; ++k)
   {

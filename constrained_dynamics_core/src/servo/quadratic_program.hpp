@@ -5,6 +5,7 @@
 
 #include <Eigen/Core>
 
+#include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/types.hpp"
 
@@ -39,8 +40,8 @@ namespace constrained_dynamics
 /// the only problem that it is given here.
 ///
 /// Memory is taken in the constructor. Everything else is real-time safe; its time is bounded by
-/// the bound of iterations.
-class QuadraticProgram
+/// the bound of iterations. Exported for its tests.
+class CONSTRAINED_DYNAMICS_EXPORT QuadraticProgram
 {
 public:
   /// Numbers of variables and rows that solve will be called with at most.

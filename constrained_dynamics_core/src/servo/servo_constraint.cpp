@@ -90,14 +90,15 @@ ErrorDynamics ErrorDynamics::from_gains(Gain velocity, Gain position, Gain first
 
 ServoConstraint::ServoConstraint(
   std::string name, std::string type, const System & system, std::vector<RowDescription> rows,
-  int position_size, int velocity_size, int scratch_size)
+  int position_size, int velocity_size, int scratch_size, StartReference start_reference)
 : name_(std::move(name)),
   type_(std::move(type)),
   system_(system),
   rows_(std::move(rows)),
   position_size_(position_size),
   velocity_size_(velocity_size),
-  scratch_size_(scratch_size)
+  scratch_size_(scratch_size),
+  start_reference_(start_reference)
 {
   if (name_.empty())
   {
@@ -170,10 +171,10 @@ Status ServoConstraint::measure(
 
 // ---- RowServo ----------------------------------------------------------------------------------
 
-RowServo::RowServo(std::shared_ptr<const Constraint> constraint)
+RowServo::RowServo(std::shared_ptr<const Constraint> constraint, StartReference start)
 : ServoConstraint(
     not_null(constraint).name(), constraint->type(), constraint->system(), constraint->rows(),
-    constraint->row_count(), constraint->row_count(), constraint->scratch_size()),
+    constraint->row_count(), constraint->row_count(), constraint->scratch_size(), start),
   constraint_(std::move(constraint))
 {
   for (const RowDescription & row : rows())

@@ -38,6 +38,17 @@ void find_gram(Reduction & reduction, Eigen::Index m, Scratch & work) noexcept
   work.gram.topLeftCorner(m, m).noalias() = A.transpose() * response;
 }
 
+/// Whether the controls bring a limited coordinate's acceleration to its bound, or beyond.
+template <typename Scratch>
+bool binds(const Scratch & work, int i) noexcept
+{
+  constexpr double kNear = 1e-6;
+  const double value = work.motion_rows.row(i).dot(work.tau) + work.motion_offset(i);
+  const double near = kNear * (1.0 + std::abs(value));
+  return value >= work.motion_bounds->upper()(i) - near ||
+         value <= work.motion_bounds->lower()(i) + near;
+}
+
 }  // namespace
 
 bool ServoLaw::fits(const ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
@@ -291,37 +302,124 @@ void ServoLaw::add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBL
   work.tau = work.solver.solution() + work.null_part;
 }
 
-void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+void ServoLaw::weigh_levels(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
 {
   ServoWorkspace::Scratch & work = *workspace.work_;
-  work.limited = false;
-  work.cones_met = true;
-  if (!work.limits)
+  if (work.weighed)
   {
     return;
   }
-  const Reduction & reduction = workspace.reduction_;
-  work.limits->begin(workspace.has_last_ ? &workspace.last_ : nullptr);
-  if (work.limits->admits(work.tau, reduction, workspace.workspace_))
-  {
-    return;
-  }
+  work.weighed = true;
   if (work.damped)
   {
     // What the damped controls do is wished, not what would take unbounded ones.
     work.ordered_z.noalias() = work.ordered_S * work.solver.solution();
   }
-  const bool ideal = options_.metric == ServoMetric::kIdeal;
-  for (std::size_t level = 0; ideal && level < levels_.size(); ++level)
+  for (std::size_t level = 0; options_.metric == ServoMetric::kIdeal && level < levels_.size();
+       ++level)
   {
     weigh_level(static_cast<int>(level), workspace);
   }
-  const Status status = work.limits->solve(
-    {work.ordered_S, work.ordered_z, work.level_ends, static_cast<int>(levels_.size()),
-     workspace.y_, ideal ? &reduction.effort_metric() : nullptr},
-    reduction, workspace.workspace_, work.tau);
+}
+
+void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  work.limited = false;
+  work.cones_met = true;
+  work.weighed = false;
+  const Reduction & reduction = workspace.reduction_;
+  if (work.limits)
+  {
+    work.limits->begin(workspace.has_last_ ? &workspace.last_ : nullptr);
+  }
+  if (work.limits && !work.limits->admits(work.tau, reduction, workspace.workspace_))
+  {
+    weigh_levels(workspace);
+    const bool ideal = options_.metric == ServoMetric::kIdeal;
+    const Status status = work.limits->solve(
+      {work.ordered_S, work.ordered_z, work.level_ends, static_cast<int>(levels_.size()),
+       workspace.y_, ideal ? &reduction.effort_metric() : nullptr},
+      reduction, workspace.workspace_, work.tau);
+    work.limited = true;
+    work.cones_met = status == Status::kOk;
+  }
+  work.motion_limited = false;
+  work.motion_met = true;
+  if (work.motion_limits)
+  {
+    work.motion_bounds->update(workspace.workspace_.terms());
+    if (!keeps_motion_limits(workspace))
+    {
+      limit_motion(workspace);
+    }
+  }
+}
+
+bool ServoLaw::keeps_motion_limits(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  const MotionBounds & bounds = *work.motion_bounds;
+  const SystemTerms & terms = workspace.workspace_.terms();
+  work.motion_acceleration = workspace.reduction_.free_acceleration();
+  work.motion_acceleration.noalias() += workspace.reduction_.input_response() * work.tau;
+  for (int i = 0; i < bounds.count(); ++i)
+  {
+    const int coordinate = bounds.coordinate(i);
+    const double value = terms.kinematic_matrix.row(coordinate).dot(work.motion_acceleration) +
+                         terms.acceleration_bias(coordinate);
+    if (!(value >= bounds.lower()(i) && value <= bounds.upper()(i)))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+void ServoLaw::limit_motion(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
+{
+  ServoWorkspace::Scratch & work = *workspace.work_;
+  const Reduction & reduction = workspace.reduction_;
+  const SystemTerms & terms = workspace.workspace_.terms();
+  const MotionBounds & bounds = *work.motion_bounds;
+  LimitedControls & limits = *work.motion_limits;
+  // q̈ = C (u̇_0 + Y τ) + q̈_0 of the coordinates with limits.
+  for (int i = 0; i < bounds.count(); ++i)
+  {
+    const int coordinate = bounds.coordinate(i);
+    const auto C = terms.kinematic_matrix.row(coordinate);
+    work.motion_rows.row(i).noalias() = C * reduction.input_response();
+    work.motion_offset(i) =
+      C.dot(reduction.free_acceleration()) + terms.acceleration_bias(coordinate);
+  }
+  work.motion_lower = bounds.lower() - work.motion_offset;
+  work.motion_upper = bounds.upper() - work.motion_offset;
+  limits.begin(workspace.has_last_ ? &workspace.last_ : nullptr);
+  const bool possible = limits.set_motion(work.motion_rows, work.motion_lower, work.motion_upper);
+  weigh_levels(workspace);
+  const Eigen::MatrixXd * metric =
+    options_.metric == ServoMetric::kIdeal ? &reduction.effort_metric() : nullptr;
   work.limited = true;
-  work.cones_met = status == Status::kOk;
+  work.motion_limited = true;
+  work.motion_met = possible;
+  const Status status = limits.solve(
+    {work.ordered_S, work.ordered_z, work.level_ends, static_cast<int>(levels_.size()),
+     workspace.y_, metric},
+    reduction, workspace.workspace_, work.tau);
+  if (status == Status::kOk)
+  {
+    return;
+  }
+  // No controls keep the limits: those that miss them least, and among these a stop.
+  work.motion_met = false;
+  if (limits.relax_motion(work.tau))
+  {
+    work.motion_lower = bounds.brake() - work.motion_offset;  // now the wish
+    const Status stopped = limits.solve(
+      {work.motion_rows, work.motion_lower, work.motion_ends, 1, workspace.y_, metric}, reduction,
+      workspace.workspace_, work.tau);
+    work.cones_met = work.cones_met && (options_.cones.empty() || stopped == Status::kOk);
+  }
 }
 
 bool ServoLaw::is_ideal(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
@@ -377,9 +475,17 @@ void ServoLaw::judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
   }
   result.limited = work.limited;
   result.cones_met = work.cones_met;
+  const LimitedControls * limits =
+    work.motion_limited ? work.motion_limits.get() : work.limits.get();
   for (std::size_t i = 0; i < result.at_bound.size(); ++i)
   {
-    result.at_bound[i] = work.limited && work.limits->at_bound(static_cast<int>(i));
+    result.at_bound[i] = work.limited && limits->at_bound(static_cast<int>(i));
+  }
+  result.motion_limits_met = work.motion_met;
+  for (int i = 0; i < work.motion_bounds->count(); ++i)
+  {
+    result.at_motion_limit[static_cast<std::size_t>(work.motion_bounds->coordinate(i))] =
+      work.motion_limited && binds(work, i);
   }
   result.error = workspace.rows_.position;
   result.error_rate = workspace.rows_.velocity;

@@ -68,28 +68,33 @@ ServoInputLaw::~ServoInputLaw() = default;
 
 void ServoInputLaw::start(const State & state)
 {
-  law_->prepare(state, workspace_);  // references hold what is there
+  law_->prepare(state, workspace_);
   for (std::size_t i = 0; i < starts_.size(); ++i)
   {
-    if (!drive_.references[i])
+    const int task = static_cast<int>(i);
+    const ServoConstraint & constraint = *law_->tasks()[i].constraint;
+    if (!drive_.references[i] && constraint.start_reference() == StartReference::kMeasured)
     {
       // What moves at the start shall stop.
-      const Status status = law_->hold(static_cast<int>(i), workspace_);
+      const Status status = law_->hold(task, workspace_);
       if (status != Status::kOk)
       {
         throw std::invalid_argument(
-          "servo-constraint '" + law_->tasks()[i].constraint->name() +
-          "' cannot be held at the start: status " + to_string(status));
+          "servo-constraint '" + constraint.name() + "' cannot be held at the start: status " +
+          to_string(status));
       }
     }
     if (starts_[i])
     {
-      const Status status =
-        starts_[i]->start(state.time, workspace_.reference(static_cast<int>(i)));
+      Status status = law_->measure(task, workspace_);
+      if (status == Status::kOk)
+      {
+        status = starts_[i]->start(state.time, workspace_.reference(task));
+      }
       if (status != Status::kOk)
       {
         throw std::invalid_argument(
-          "the reference of servo-constraint '" + law_->tasks()[i].constraint->name() +
+          "the reference of servo-constraint '" + constraint.name() +
           "' cannot be joined at the start: status " + to_string(status));
       }
     }
@@ -172,6 +177,7 @@ Status ServoInputLaw::evaluate(const System & system, SystemData & data, VectorR
     counts_.singular += last_status_ == Status::kSingular ? 1 : 0;
     counts_.inconsistent += last_status_ == Status::kInconsistent ? 1 : 0;
     counts_.limited += last_status_ == Status::kLimited ? 1 : 0;
+    counts_.stopped += workspace_.result().motion_limits_met ? 0 : 1;
   }
   inputs = workspace_.result().inputs;
   return Status::kOk;

@@ -117,6 +117,21 @@ ServoWorkspace::ServoWorkspace(const ServoLaw & law)
     work_->limits = std::make_unique<LimitedControls>(
       law.passive().constraints(), law.options(), law.row_count());
   }
+  work_->motion_bounds =
+    std::make_unique<MotionBounds>(system, law.options().motion_limits, law.options().period);
+  const int limited = work_->motion_bounds->count();
+  if (limited > 0)
+  {
+    work_->motion_limits = std::make_unique<LimitedControls>(
+      law.passive().constraints(), law.options(), std::max(law.row_count(), limited), limited);
+    work_->motion_rows.setZero(limited, l);
+    work_->motion_offset.setZero(limited);
+    work_->motion_lower.setZero(limited);
+    work_->motion_upper.setZero(limited);
+    work_->motion_acceleration.setZero(n);
+    work_->motion_ends.assign(1, limited);
+  }
+  result_.at_motion_limit.assign(static_cast<std::size_t>(system.coordinate_count()), false);
 }
 
 bool ServoWorkspace::is_prepared() const noexcept CD_NONBLOCKING
@@ -208,6 +223,7 @@ ServoLaw::ServoLaw(
   {
     (void)LimitedControls(passive_->constraints(), options_, row_count_);  // checks
   }
+  (void)MotionBounds(system, options_.motion_limits, options_.period);  // checks
   for (const std::shared_ptr<const NullSpaceTerm> & term : options_.null_space)
   {
     if (!term)

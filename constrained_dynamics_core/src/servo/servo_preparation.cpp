@@ -41,6 +41,10 @@ void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
   }
   for (std::size_t i = 0; i < tasks_.size(); ++i)
   {
+    if (tasks_[i].constraint->start_reference() == StartReference::kOwn)
+    {
+      continue;
+    }
     status = measure(static_cast<int>(i), workspace);
     if (status != Status::kOk)
     {

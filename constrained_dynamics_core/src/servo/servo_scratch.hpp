@@ -9,6 +9,7 @@
 #include "constrained_dynamics/servo_law.hpp"
 #include "servo/level_solver.hpp"
 #include "servo/limited_controls.hpp"
+#include "servo/motion_bounds.hpp"
 
 namespace constrained_dynamics
 {
@@ -57,6 +58,18 @@ struct ServoWorkspace::Scratch
   Eigen::VectorXd weights;
   Eigen::VectorXd residual;                 // S τ − z
   std::unique_ptr<LimitedControls> limits;  // null: none
+  // Limits of coordinates and their rates: bounds of q̈ = motion_rows τ + motion_offset.
+  std::unique_ptr<MotionBounds> motion_bounds;
+  std::unique_ptr<LimitedControls> motion_limits;  // null: no coordinate has any
+  Eigen::MatrixXd motion_rows;
+  Eigen::VectorXd motion_offset;
+  Eigen::VectorXd motion_lower;  // less the offset
+  Eigen::VectorXd motion_upper;
+  Eigen::VectorXd motion_acceleration;  // u̇ with the controls
+  std::vector<int> motion_ends;         // of the one level that brakes
+  bool weighed = false;                 // ordered_S and ordered_z are in the units of errors
+  bool motion_limited = false;
+  bool motion_met = true;
   bool limited = false;
   bool cones_met = true;
   int rank = 0;
