@@ -350,21 +350,20 @@ void KinematicTree::frame_jacobian(const TreeData & data, int frame, Matrix6X & 
 void KinematicTree::frame_reach(const TreeData & data, int frame, Matrix6X & out) const noexcept
   CD_NONBLOCKING
 {
-  out.topRows<2>().setZero();
+  // A lever is a difference of positions whose rounding goes with the length of the links. With at
+  // least a tenth of them in place of the lever it stays far below kRowRounding.
+  constexpr double kLeast = 0.1;
+  frame_jacobian(data, frame, out);
   const TreeFramePlace & f = frames[static_cast<std::size_t>(frame)];
   double length = f.position.norm();  // of the links between the joint and the frame
   for (int i = f.body; i >= 0; i = bodies[static_cast<std::size_t>(i)].parent)
   {
     const TreeBody & body = bodies[static_cast<std::size_t>(i)];
-    // The speeds that turn come last.
-    const int turning = body.kind == JointKind::kPrismatic                                     ? 0
-                        : body.kind == JointKind::kRevolute || body.kind == JointKind::kPlanar ? 1
-                                                                                               : 3;
-    for (int k = 0; k < body.nu; ++k)
+    for (int u = body.u; u < body.u + body.nu; ++u)
     {
-      const bool turns = k >= body.nu - turning;
-      out(0, body.u + k) = turns ? length : 1.0;
-      out(1, body.u + k) = turns ? 1.0 : 0.0;
+      const double angular = out.col(u).tail<3>().norm();
+      out(0, u) = std::max(out.col(u).head<3>().norm(), kLeast * length * angular);
+      out(1, u) = angular;
     }
     length += data.motions[static_cast<std::size_t>(i)].arm.norm();
   }

@@ -236,10 +236,13 @@ void FrameConstraint::do_row_sizes(
     double squares = 0.0;
     for (Eigen::Index j = 0; j < scratch.jacobian_a.cols(); ++j)
     {
-      const double turning = scratch.jacobian_b(1, j);
-      const double moving =
-        scratch.jacobian_a(0, j) + scratch.jacobian_b(0, j) + distance * turning;
-      const double size = linear * moving + angular * (scratch.jacobian_a(1, j) + turning);
+      const auto a = scratch.jacobian_a.col(j).head<2>();
+      const auto b = scratch.jacobian_b.col(j).head<2>();
+      if (a.maxCoeff() > 0.0 && b.maxCoeff() > 0.0)
+      {
+        continue;  // a joint below both frames, which carries them alike
+      }
+      const double size = linear * (a(0) + b(0) + distance * b(1)) + angular * (a(1) + b(1));
       squares += size * size;
     }
     out(i) = std::sqrt(squares);
