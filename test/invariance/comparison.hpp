@@ -13,10 +13,10 @@ namespace invariance
 
 enum class Outcome
 {
-  kRight,    ///< ok and right
-  kWrongOk,  ///< ok and wrong
-  kNeedless, ///< gave up, although the answer exists
-  kRefused   ///< gave up where it should
+  kRight,     ///< ok and right
+  kWrongOk,   ///< ok and wrong
+  kNeedless,  ///< gave up, although the answer exists
+  kRefused    ///< gave up where it should
 };
 
 struct Finding

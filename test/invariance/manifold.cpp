@@ -71,9 +71,8 @@ Eigen::MatrixXd constraint_rows(const Mechanism & mechanism, const YAML::Node & 
   const Eigen::Isometry3d X_A = mechanism.frame_pose(a);
   const Eigen::Vector3d p = X_A.translation();
   Frame world;
-  const Frame & b = constraint["frame_b"]
-                      ? frame_of(mechanism, constraint["frame_b"].as<std::string>())
-                      : world;
+  const Frame & b =
+    constraint["frame_b"] ? frame_of(mechanism, constraint["frame_b"].as<std::string>()) : world;
   const Eigen::Isometry3d X_B = mechanism.frame_pose(b);
   const Eigen::MatrixXd J = mechanism.jacobian(a.link, p) - mechanism.jacobian(b.link, p);
   const Eigen::Matrix3d R = X_B.linear();

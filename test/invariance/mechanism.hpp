@@ -35,8 +35,8 @@ struct Robot
   std::string name;
   bool is_body = false;
   Base base = Base::kFixed;
-  Pose pose;                                            ///< that its coordinates count from
-  Eigen::Vector3d position = Eigen::Vector3d::Zero();   ///< of the base (planar: x, y, angle)
+  Pose pose;                                           ///< that its coordinates count from
+  Eigen::Vector3d position = Eigen::Vector3d::Zero();  ///< of the base (planar: x, y, angle)
   Eigen::Quaterniond orientation = Eigen::Quaterniond::Identity();
   Inertia inertia;
   std::string root_name() const { return is_body ? name : name + "_root"; }
@@ -76,7 +76,7 @@ struct Closure
     kWeld
   };
   Kind kind = Kind::kHinge;
-  std::string constraint;  ///< its name
+  std::string constraint;        ///< its name
   std::string frame_a, frame_b;  ///< the hinge turns about y of both
 };
 

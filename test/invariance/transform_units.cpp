@@ -128,7 +128,8 @@ Mechanism converted(const Mechanism & mechanism, const Units & units)
 void convert_back(Result & r, const Mechanism & old, const Units & units)
 {
   const std::set<std::string> moves = translations(old);
-  const auto way = [&](const std::string & speed) { return moves.count(speed) > 0 ? units.length : 1.0; };
+  const auto way = [&](const std::string & speed)
+  { return moves.count(speed) > 0 ? units.length : 1.0; };
   const auto divide = [](Named & values, const auto & unit)
   {
     for (std::size_t i = 0; i < values.names.size(); ++i)
