@@ -129,6 +129,7 @@ Sensitivity difference(const Result & a, const Result & b)
   result.multiplier = multiplier_distance(a, b);
   result.wrench = wrench_distance(a, b);
   result.power = std::abs(a.power() - b.power());
+  result.input = distance(a.inputs, b.inputs);
   return result;
 }
 
@@ -259,6 +260,10 @@ Finding by_twin(
     "power", gap.power, unit.power,
     largest(twin.force.values) * largest(twin.u.values) *
       static_cast<double>(twin.u.values.size()));
+  if (changed.changed.scenario["servo"])
+  {
+    check("input", gap.input, unit.input, largest(twin.inputs.values));
+  }
   if (changed.multipliers)
   {
     check("lambda", gap.multiplier, unit.multiplier, largest(twin.multipliers.values));

@@ -31,7 +31,7 @@ struct Finding
 struct Sensitivity
 {
   bool decided = false;  ///< the perturbed twins were ok, too
-  double acceleration = 0.0, force = 0.0, multiplier = 0.0, wrench = 0.0, power = 0.0;
+  double acceleration = 0.0, force = 0.0, multiplier = 0.0, wrench = 0.0, power = 0.0, input = 0.0;
 };
 
 /// Largest differences of two results in the same terms.

@@ -56,6 +56,11 @@ Eigen::MatrixXd free_motions(const Mechanism & mechanism)
 Eigen::MatrixXd constraint_rows(const Mechanism & mechanism, const YAML::Node & constraint)
 {
   const std::string type = constraint["type"].as<std::string>();
+  const auto formula = mechanism.formula_rows.find(constraint["name"].as<std::string>());
+  if (formula != mechanism.formula_rows.end())
+  {
+    return formula->second;
+  }
   if (type == "joint_coupling")
   {
     Eigen::MatrixXd row = Eigen::MatrixXd::Zero(1, mechanism.speed_count());

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,9 @@ struct Mechanism
   std::vector<Frame> frames;
   std::vector<Closure> closures;
   std::vector<OwnNode> constraints;
+  /// Rows over the speeds of constraints that are formulas, by the constraint's name. Names, units
+  /// and signs in formulas are not rewritten.
+  std::map<std::string, Eigen::RowVectorXd> formula_rows;
   Eigen::VectorXd u;  ///< in the order of `speeds()`
   double characteristic_length = 1.0;
 

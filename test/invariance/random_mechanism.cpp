@@ -34,17 +34,6 @@ Eigen::Vector3d random_axis(Random & random)
            : random.direction();
 }
 
-Pose random_pose(Random & random)
-{
-  Pose pose;
-  pose.xyz = random.vector(1.0);
-  if (random.chance(0.7))
-  {
-    pose.rpy = random.vector(3.0);
-  }
-  return pose;
-}
-
 /// What a robot's joints have in common.
 struct Style
 {
@@ -320,6 +309,17 @@ void add_other(Mechanism & mechanism, int body, Random & random)
 
 }  // namespace
 
+Pose random_pose(Random & random)
+{
+  Pose pose;
+  pose.xyz = random.vector(1.0);
+  if (random.chance(0.7))
+  {
+    pose.rpy = random.vector(3.0);
+  }
+  return pose;
+}
+
 Case random_tree(Random & random)
 {
   auto mechanism = std::make_shared<Mechanism>();
@@ -359,6 +359,10 @@ Case random_tree(Random & random)
         *mechanism, bodies[0] == -1 ? bodies[1] : bodies[0],
         bodies[0] == -1 ? bodies[0] : bodies[1], style, random);
     }
+    else if (random.chance(0.3))
+    {
+      add_formula(*mechanism, random);
+    }
     else
     {
       add_other(*mechanism, random.pick(bodies_of(*mechanism, -1)), random);
@@ -372,6 +376,10 @@ Case random_tree(Random & random)
   if (random.chance(0.3))
   {
     mechanism->u.setZero();
+  }
+  if (random.chance(0.15))
+  {
+    add_motion(*mechanism, random);
   }
   Case result;
   result.source = "tree";

@@ -54,6 +54,7 @@ Sensitivity Runner::sensitivity(
     unit.multiplier = std::max(unit.multiplier, change.multiplier);
     unit.wrench = std::max(unit.wrench, change.wrench);
     unit.power = std::max(unit.power, change.power);
+    unit.input = std::max(unit.input, change.input);
   }
   std::filesystem::remove(file);
   return unit;

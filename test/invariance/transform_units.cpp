@@ -171,7 +171,7 @@ void convert_back(Result & r, const Mechanism & old, const Units & units)
 
 std::optional<Changed> change_units(const Case & original, Random & random)
 {
-  if (!original.mechanism)
+  if (!original.mechanism || !original.mechanism->formula_rows.empty())
   {
     return std::nullopt;
   }

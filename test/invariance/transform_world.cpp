@@ -219,7 +219,7 @@ Eigen::Vector3d gravity_of(const YAML::Node & scenario)
 
 std::optional<Changed> mirror(const Case & original)
 {
-  if (!original.mechanism)
+  if (!original.mechanism || !original.mechanism->formula_rows.empty())
   {
     return std::nullopt;
   }

@@ -39,7 +39,7 @@ std::string word(Random & random, const std::string & unique)
 
 std::optional<Changed> rename_all(const Case & original, Random & random)
 {
-  if (!original.mechanism)
+  if (!original.mechanism || !original.mechanism->formula_rows.empty())
   {
     return std::nullopt;
   }
@@ -195,7 +195,9 @@ std::optional<Changed> shift_time(const Case & original, Random & random)
 std::optional<Changed> other_speeds(const Case & original, const Result & twin, Random & random)
 {
   YAML::Node system = original.scenario["system"];
-  if (!system["coordinates"] || system["control_states"] || original.scenario["servo"])
+  const YAML::Node law = original.scenario["servo_law"];
+  // Damping in the null space acts on speeds, and so depends on what they are.
+  if (!system["coordinates"] || system["control_states"] || (law && law["null_space"]))
   {
     return std::nullopt;
   }
@@ -205,7 +207,7 @@ std::optional<Changed> other_speeds(const Case & original, const Result & twin, 
   {
     for (const std::string & speed : twin.u.names)
     {
-      for (const char * key : {"inputs", "constraints", "definitions"})
+      for (const char * key : {"inputs", "constraints", "definitions", "servo"})
       {
         if (mentions(original.scenario[key], speed))
         {
