@@ -26,18 +26,20 @@ public:
   /// Writes the scenario to the file and solves it.
   Result solve(const Case & c, const std::string & file) const;
 
-  /// Writes the scenario to the file and runs it: the state at the end, with the run's status and `completed`.
-  /// What belongs to `cdyn solve` only (--raw-state) is left out.
+  /// Writes the scenario to the file and runs it: the state at the end, with the run's status and
+  /// `completed`. What belongs to `cdyn solve` only (--raw-state) is left out.
   Result run(const Case & c, const std::string & file) const;
 
-  /// The names that `cdyn check` lists: "coordinates", "speeds", "frames"; empty where it refuses the file.
+  /// The names that `cdyn check` lists: "coordinates", "speeds", "frames"; empty where it refuses
+  /// the file.
   std::vector<std::string> names(const Case & c, const std::string & file, const char * key) const;
 
   /// What one types to see it again.
   std::string command(const std::string & verb, const Case & c, const std::string & file) const;
 
 private:
-  std::vector<std::string> words(const std::string & verb, const Case & c, const std::string & file) const;
+  std::vector<std::string> words(
+    const std::string & verb, const Case & c, const std::string & file) const;
 
   std::string path_;
 };

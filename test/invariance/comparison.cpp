@@ -54,7 +54,10 @@ double multiplier_distance(const Result & a, const Result & b)
   {
     const std::string & row = a.multipliers.names[i];
     const auto depends = [&](const Result & r)
-    { return std::find(r.dependent_rows.begin(), r.dependent_rows.end(), row) != r.dependent_rows.end(); };
+    {
+      return std::find(r.dependent_rows.begin(), r.dependent_rows.end(), row) !=
+             r.dependent_rows.end();
+    };
     const int k = b.multipliers.index(row);
     if (k < 0 || depends(a) || depends(b))
     {
@@ -76,7 +79,8 @@ double wrench_distance(const Result & a, const Result & b)
     const auto depends = [&](const Result & r)
     {
       return std::any_of(
-        r.dependent_rows.begin(), r.dependent_rows.end(), [&](const std::string & row)
+        r.dependent_rows.begin(), r.dependent_rows.end(),
+        [&](const std::string & row)
         { return row.compare(0, x.constraint.size() + 1, x.constraint + "/") == 0; });
     };
     if (depends(a) || depends(b))
@@ -101,7 +105,8 @@ double largest_wrench(const Result & r)
   double result = 0.0;
   for (const ConstraintWrench & wrench : r.wrenches)
   {
-    result = std::max({result, wrench.force.cwiseAbs().maxCoeff(), wrench.torque.cwiseAbs().maxCoeff()});
+    result =
+      std::max({result, wrench.force.cwiseAbs().maxCoeff(), wrench.torque.cwiseAbs().maxCoeff()});
   }
   return result;
 }
@@ -124,6 +129,7 @@ Sensitivity difference(const Result & a, const Result & b)
   result.multiplier = multiplier_distance(a, b);
   result.wrench = wrench_distance(a, b);
   result.power = std::abs(a.power() - b.power());
+  result.input = distance(a.inputs, b.inputs);
   return result;
 }
 
@@ -154,8 +160,8 @@ Finding by_judge(const Result & result, const Verdict & verdict)
         << verdict.rank_regular;
   if (!result.ok())
   {
-    finding.outcome = clear && verdict.inconsistency < kNoContradiction ? Outcome::kNeedless
-                                                                        : Outcome::kRefused;
+    finding.outcome =
+      clear && verdict.inconsistency < kNoContradiction ? Outcome::kNeedless : Outcome::kRefused;
     finding.reason = "status " + result.status + ", " + ranks.str() + ", inconsistency " +
                      number(verdict.inconsistency);
     return finding;
@@ -174,7 +180,8 @@ Finding by_judge(const Result & result, const Verdict & verdict)
   }
   if (verdict.inconsistency > kNoContradiction || result.rank != verdict.rank_exact)
   {
-    return finding;  // the least squares of contradictions that are tolerated; a limit within the margin
+    return finding;  // the least squares of contradictions that are tolerated; a limit within the
+                     // margin
   }
   const auto compare = [&](
                          const char * what, const Named & values, const std::vector<double> & right,
@@ -210,7 +217,8 @@ Finding by_twin(
     const bool expected = changed.expected != Expected::kSame || !twin.ok();
     finding.outcome = expected ? Outcome::kRefused : Outcome::kNeedless;
     finding.reason = "status " + (result.status.empty() ? "none" : result.status) +
-                     (result.message.empty() ? "" : " (" + result.message + ")") + ", twin " + twin.status;
+                     (result.message.empty() ? "" : " (" + result.message + ")") + ", twin " +
+                     twin.status;
     return finding;
   }
   const auto wrong = [&](const std::string & reason)
@@ -241,15 +249,21 @@ Finding by_twin(
     const double tolerance = kTolerated * per_data + kRounding * size;
     if (finding.outcome == Outcome::kRight && !(found <= tolerance))
     {
-      wrong(std::string(what) + " differs from the twin's by " + number(found) + ", tolerance " +
-            number(tolerance) + ", largest " + number(size));
+      wrong(
+        std::string(what) + " differs from the twin's by " + number(found) + ", tolerance " +
+        number(tolerance) + ", largest " + number(size));
     }
   };
   check("udot", gap.acceleration, unit.acceleration, largest(twin.udot.values));
   check("F^c", gap.force, unit.force, largest(twin.force.values));
   check(
     "power", gap.power, unit.power,
-    largest(twin.force.values) * largest(twin.u.values) * static_cast<double>(twin.u.values.size()));
+    largest(twin.force.values) * largest(twin.u.values) *
+      static_cast<double>(twin.u.values.size()));
+  if (changed.changed.scenario["servo"])
+  {
+    check("input", gap.input, unit.input, largest(twin.inputs.values));
+  }
   if (changed.multipliers)
   {
     check("lambda", gap.multiplier, unit.multiplier, largest(twin.multipliers.values));

@@ -13,10 +13,10 @@ namespace invariance
 
 enum class Outcome
 {
-  kRight,    ///< ok and right
-  kWrongOk,  ///< ok and wrong
-  kNeedless, ///< gave up, although the answer exists
-  kRefused   ///< gave up where it should
+  kRight,     ///< ok and right
+  kWrongOk,   ///< ok and wrong
+  kNeedless,  ///< gave up, although the answer exists
+  kRefused    ///< gave up where it should
 };
 
 struct Finding
@@ -31,7 +31,7 @@ struct Finding
 struct Sensitivity
 {
   bool decided = false;  ///< the perturbed twins were ok, too
-  double acceleration = 0.0, force = 0.0, multiplier = 0.0, wrench = 0.0, power = 0.0;
+  double acceleration = 0.0, force = 0.0, multiplier = 0.0, wrench = 0.0, power = 0.0, input = 0.0;
 };
 
 /// Largest differences of two results in the same terms.

@@ -91,7 +91,8 @@ void Runner::run_fixed()
     system["pose"] = node(pose);
     if (turn_gravity)
     {
-      system["gravity"] = node(Eigen::Vector3d(pose.isometry().linear() * vector_from(system["gravity"])));
+      system["gravity"] =
+        node(Eigen::Vector3d(pose.isometry().linear() * vector_from(system["gravity"])));
     }
     if (!rows.empty())
     {
@@ -99,7 +100,8 @@ void Runner::run_fixed()
     }
     changed.multipliers = false;
     changed.wrenches = false;
-    changed.detail = "base turned by rpy " + text(rpy.x()) + " " + text(rpy.y()) + " " + text(rpy.z());
+    changed.detail =
+      "base turned by rpy " + text(rpy.x()) + " " + text(rpy.y()) + " " + text(rpy.z());
     Sensitivity unit;
     unit.decided = true;
     unit.acceleration = unit.force = unit.power = 1e-12;
@@ -121,9 +123,9 @@ void Runner::run_fixed()
                          : 1e300;
     report(
       changed.detail + ", run", changed.changed, run_file,
-      !end.ok()      ? failure(Outcome::kNeedless, "status " + end.status + " " + end.message)
+      !end.ok()     ? failure(Outcome::kNeedless, "status " + end.status + " " + end.message)
       : gap <= 1e-8 ? Finding()
-                     : failure(Outcome::kWrongOk, "speeds at the end differ by " + text(gap)),
+                    : failure(Outcome::kWrongOk, "speeds at the end differ by " + text(gap)),
       "run");
   };
   turned("four_bar", {"x", "y", "z"}, {0.0, 0.0, 0.5}, false);
@@ -229,7 +231,8 @@ void Runner::run_fixed()
         "98 linkages, " + verb, c, file,
         process.exit_code == 0
           ? Finding()
-          : failure(Outcome::kNeedless, "exit " + std::to_string(process.exit_code) + " " + process.err),
+          : failure(
+              Outcome::kNeedless, "exit " + std::to_string(process.exit_code) + " " + process.err),
         verb);
     }
   }

@@ -123,7 +123,8 @@ void list_transformations()
 {
   for (const invariance::Transformation & t : invariance::transformations())
   {
-    std::printf("%s\n  applies to: %s\n  result: %s\n", t.kind.c_str(), t.applies_to.c_str(), t.rule.c_str());
+    std::printf(
+      "%s\n  applies to: %s\n  result: %s\n", t.kind.c_str(), t.applies_to.c_str(), t.rule.c_str());
   }
 }
 
@@ -132,9 +133,9 @@ bool run(Options & options)
   const bool temporary = options.settings.folder.empty();
   if (temporary)
   {
-    options.settings.folder = (std::filesystem::temp_directory_path() /
-                               ("invariance_" + std::to_string(::getpid())))
-                                .string();
+    options.settings.folder =
+      (std::filesystem::temp_directory_path() / ("invariance_" + std::to_string(::getpid())))
+        .string();
   }
   std::filesystem::create_directories(options.settings.folder);
   invariance::Report report(options.settings.seed, options.cases);

@@ -56,6 +56,11 @@ Eigen::MatrixXd free_motions(const Mechanism & mechanism)
 Eigen::MatrixXd constraint_rows(const Mechanism & mechanism, const YAML::Node & constraint)
 {
   const std::string type = constraint["type"].as<std::string>();
+  const auto formula = mechanism.formula_rows.find(constraint["name"].as<std::string>());
+  if (formula != mechanism.formula_rows.end())
+  {
+    return formula->second;
+  }
   if (type == "joint_coupling")
   {
     Eigen::MatrixXd row = Eigen::MatrixXd::Zero(1, mechanism.speed_count());
@@ -71,9 +76,8 @@ Eigen::MatrixXd constraint_rows(const Mechanism & mechanism, const YAML::Node & 
   const Eigen::Isometry3d X_A = mechanism.frame_pose(a);
   const Eigen::Vector3d p = X_A.translation();
   Frame world;
-  const Frame & b = constraint["frame_b"]
-                      ? frame_of(mechanism, constraint["frame_b"].as<std::string>())
-                      : world;
+  const Frame & b =
+    constraint["frame_b"] ? frame_of(mechanism, constraint["frame_b"].as<std::string>()) : world;
   const Eigen::Isometry3d X_B = mechanism.frame_pose(b);
   const Eigen::MatrixXd J = mechanism.jacobian(a.link, p) - mechanism.jacobian(b.link, p);
   const Eigen::Matrix3d R = X_B.linear();

@@ -11,10 +11,7 @@ namespace invariance
 namespace
 {
 
-int base_speed_count(Base base)
-{
-  return base == Base::kFixed ? 0 : base == Base::kPlanar ? 3 : 6;
-}
+int base_speed_count(Base base) { return base == Base::kFixed ? 0 : base == Base::kPlanar ? 3 : 6; }
 
 Eigen::Isometry3d root_pose(const Robot & robot)
 {
@@ -159,10 +156,10 @@ std::vector<std::string> Mechanism::speeds() const
   for (std::size_t r = 0; r < robots.size(); ++r)
   {
     const std::vector<std::string> suffixes =
-      robots[r].base == Base::kFixed    ? std::vector<std::string>{}
-      : robots[r].base == Base::kPlanar ? std::vector<std::string>{"_vx", "_vy", "_wz"}
-                                        : std::vector<std::string>{"_vx", "_vy", "_vz",
-                                                                   "_wx", "_wy", "_wz"};
+      robots[r].base == Base::kFixed ? std::vector<std::string>{}
+      : robots[r].base == Base::kPlanar
+        ? std::vector<std::string>{"_vx", "_vy", "_wz"}
+        : std::vector<std::string>{"_vx", "_vy", "_vz", "_wx", "_wy", "_wz"};
     for (std::size_t i = 0; i < suffixes.size(); ++i)
     {
       names[static_cast<std::size_t>(base_speed(static_cast<int>(r))) + i] =
@@ -376,7 +373,8 @@ Mechanism mirrored(const Mechanism & mechanism)
       const std::string suffix = names[i].size() > result.robots[r].name.size()
                                    ? names[i].substr(result.robots[r].name.size())
                                    : "";
-      const bool of_base = names[i].compare(0, result.robots[r].name.size(), result.robots[r].name) == 0;
+      const bool of_base =
+        names[i].compare(0, result.robots[r].name.size(), result.robots[r].name) == 0;
       if (of_base && (suffix == "_vy" || suffix == "_wx" || suffix == "_wz"))
       {
         result.u(static_cast<Eigen::Index>(i)) *= -1.0;

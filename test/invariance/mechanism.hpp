@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,8 @@ struct Robot
   std::string name;
   bool is_body = false;
   Base base = Base::kFixed;
-  Pose pose;                                            ///< that its coordinates count from
-  Eigen::Vector3d position = Eigen::Vector3d::Zero();   ///< of the base (planar: x, y, angle)
+  Pose pose;                                           ///< that its coordinates count from
+  Eigen::Vector3d position = Eigen::Vector3d::Zero();  ///< of the base (planar: x, y, angle)
   Eigen::Quaterniond orientation = Eigen::Quaterniond::Identity();
   Inertia inertia;
   std::string root_name() const { return is_body ? name : name + "_root"; }
@@ -76,7 +77,7 @@ struct Closure
     kWeld
   };
   Kind kind = Kind::kHinge;
-  std::string constraint;  ///< its name
+  std::string constraint;        ///< its name
   std::string frame_a, frame_b;  ///< the hinge turns about y of both
 };
 
@@ -90,6 +91,9 @@ struct Mechanism
   std::vector<Frame> frames;
   std::vector<Closure> closures;
   std::vector<OwnNode> constraints;
+  /// Rows over the speeds of constraints that are formulas, by the constraint's name. Names, units
+  /// and signs in formulas are not rewritten.
+  std::map<std::string, Eigen::RowVectorXd> formula_rows;
   Eigen::VectorXd u;  ///< in the order of `speeds()`
   double characteristic_length = 1.0;
 

@@ -23,7 +23,8 @@ namespace invariance
 namespace
 {
 
-/// The two ends of a pipe; neither is inherited, so that children of other threads do not hold them.
+/// The two ends of a pipe; neither is inherited, so that children of other threads do not hold
+/// them.
 struct Pipe
 {
   Pipe()
@@ -80,7 +81,8 @@ ProcessResult run_process(const std::vector<std::string> & command, double secon
   posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err.ends[1], STDERR_FILENO);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int failed =
+    posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)
   {
@@ -94,8 +96,8 @@ ProcessResult run_process(const std::vector<std::string> & command, double secon
   bool open[2] = {true, true};
   while (open[0] || open[1])
   {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      end - std::chrono::steady_clock::now());
+    const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     if (left.count() <= 0)
     {
       result.timed_out = true;

@@ -47,7 +47,8 @@ public:
   {
     for (std::size_t i = values.size(); i > 1; --i)
     {
-      std::swap(values[i - 1], values[static_cast<std::size_t>(integer(0, static_cast<int>(i) - 1))]);
+      std::swap(
+        values[i - 1], values[static_cast<std::size_t>(integer(0, static_cast<int>(i) - 1))]);
     }
   }
 

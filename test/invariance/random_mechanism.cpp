@@ -21,27 +21,17 @@ Inertia random_inertia(Random & random)
   for (int i = 0; i < 5; ++i)
   {
     const Eigen::Vector3d r = random.vector(0.3);
-    inertia.about_com += inertia.mass / 5.0 *
-                         (r.squaredNorm() * Eigen::Matrix3d::Identity() - r * r.transpose());
+    inertia.about_com +=
+      inertia.mass / 5.0 * (r.squaredNorm() * Eigen::Matrix3d::Identity() - r * r.transpose());
   }
   return inertia;
 }
 
 Eigen::Vector3d random_axis(Random & random)
 {
-  return random.chance(0.5) ? Eigen::Vector3d(random.sign() * Eigen::Vector3d::Unit(random.integer(0, 2)))
-                            : random.direction();
-}
-
-Pose random_pose(Random & random)
-{
-  Pose pose;
-  pose.xyz = random.vector(1.0);
-  if (random.chance(0.7))
-  {
-    pose.rpy = random.vector(3.0);
-  }
-  return pose;
+  return random.chance(0.5)
+           ? Eigen::Vector3d(random.sign() * Eigen::Vector3d::Unit(random.integer(0, 2)))
+           : random.direction();
 }
 
 /// What a robot's joints have in common.
@@ -119,7 +109,9 @@ void add_robot(Mechanism & mechanism, Random & random, const Style & style)
 {
   Robot robot;
   robot.name = "r" + std::to_string(mechanism.robots.size());
-  robot.base = random.chance(0.6) ? Base::kFixed : random.chance(0.5) ? Base::kPlanar : Base::kFloating;
+  robot.base = random.chance(0.6)   ? Base::kFixed
+               : random.chance(0.5) ? Base::kPlanar
+                                    : Base::kFloating;
   robot.pose = random.chance(0.5) ? Pose() : random_pose(random);
   robot.position = random.vector(1.0);
   robot.orientation = Eigen::Quaterniond(random.rotation());
@@ -194,8 +186,10 @@ void close_loop(Mechanism & mechanism, int a, int b, const Style & style, Random
   if (style.planar)
   {
     on_a.linear() =
-      Eigen::Quaterniond::FromTwoVectors(Eigen::Vector3d::UnitY(), style.normal).toRotationMatrix() *
-      Eigen::AngleAxisd(random.chance(0.5) ? 0.0 : random.uniform(-3.0, 3.0), Eigen::Vector3d::UnitY())
+      Eigen::Quaterniond::FromTwoVectors(Eigen::Vector3d::UnitY(), style.normal)
+        .toRotationMatrix() *
+      Eigen::AngleAxisd(
+        random.chance(0.5) ? 0.0 : random.uniform(-3.0, 3.0), Eigen::Vector3d::UnitY())
         .toRotationMatrix();
   }
   else if (random.chance(0.7))
@@ -315,6 +309,17 @@ void add_other(Mechanism & mechanism, int body, Random & random)
 
 }  // namespace
 
+Pose random_pose(Random & random)
+{
+  Pose pose;
+  pose.xyz = random.vector(1.0);
+  if (random.chance(0.7))
+  {
+    pose.rpy = random.vector(3.0);
+  }
+  return pose;
+}
+
 Case random_tree(Random & random)
 {
   auto mechanism = std::make_shared<Mechanism>();
@@ -325,7 +330,8 @@ Case random_tree(Random & random)
   {
     Style style;
     style.planar = random.chance(0.5);
-    style.normal = random.chance(0.6) ? Eigen::Vector3d::Unit(random.integer(0, 2)) : random.direction();
+    style.normal =
+      random.chance(0.6) ? Eigen::Vector3d::Unit(random.integer(0, 2)) : random.direction();
     styles.push_back(style);
     add_robot(*mechanism, random, style);
   }
@@ -349,8 +355,13 @@ Case random_tree(Random & random)
         bodies.push_back(-1);
       }
       random.shuffle(bodies);
-      close_loop(*mechanism, bodies[0] == -1 ? bodies[1] : bodies[0],
+      close_loop(
+        *mechanism, bodies[0] == -1 ? bodies[1] : bodies[0],
         bodies[0] == -1 ? bodies[0] : bodies[1], style, random);
+    }
+    else if (random.chance(0.3))
+    {
+      add_formula(*mechanism, random);
     }
     else
     {
@@ -365,6 +376,10 @@ Case random_tree(Random & random)
   if (random.chance(0.3))
   {
     mechanism->u.setZero();
+  }
+  if (random.chance(0.15))
+  {
+    add_motion(*mechanism, random);
   }
   Case result;
   result.source = "tree";

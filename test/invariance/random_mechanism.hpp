@@ -13,6 +13,14 @@ namespace invariance
 /// rounding, and the speeds are on the manifold.
 Case random_tree(Random & random);
 
+Pose random_pose(Random & random);
+
+/// A row that is a formula: of a point, of joint angles, or of their rates.
+void add_formula(Mechanism & mechanism, Random & random);
+
+/// Imposes the motion of a joint, if the other rows leave it free.
+void add_motion(Mechanism & mechanism, Random & random);
+
 /// Rows over the speeds that a constraint of the mechanism has, up to sign and scale.
 /// @throw std::invalid_argument for a type that the generator does not make
 Eigen::MatrixXd constraint_rows(const Mechanism & mechanism, const YAML::Node & constraint);

@@ -89,8 +89,8 @@ bool Report::print() const
       entry.finding.reason.c_str(), entry.file.c_str(), entry.command.c_str());
   }
   std::printf(
-    "\n%-40s %7s %8s %8s %8s %8s %8s\n", "kind", "cases", "right", "wrong ok", "needless", "refused",
-    "judged");
+    "\n%-40s %7s %8s %8s %8s %8s %8s\n", "kind", "cases", "right", "wrong ok", "needless",
+    "refused", "judged");
   for (const auto & [kind, line] : kinds_)
   {
     print_line(kind, line);
@@ -101,15 +101,15 @@ bool Report::print() const
     print_line("from: " + source, line);
   }
   print_line("all", all_);
-  for (const auto & [word, counts] : {std::make_pair("refused", refused_), std::make_pair("needless", needless_)})
+  for (const auto & [word, counts] :
+       {std::make_pair("refused", refused_), std::make_pair("needless", needless_)})
   {
     for (const auto & [status, count] : counts)
     {
       std::printf("%s with status %s: %d\n", word, status.c_str(), count);
     }
   }
-  std::printf(
-    "seed %llu, %.0f s\n", static_cast<unsigned long long>(seed_), seconds_since(start_));
+  std::printf("seed %llu, %.0f s\n", static_cast<unsigned long long>(seed_), seconds_since(start_));
   return all_.wrong == 0 && all_.needless * 1000 < all_.cases;
 }
 

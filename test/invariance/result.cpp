@@ -62,10 +62,7 @@ Eigen::Vector3d read_vector(const YAML::Node & json)
   return {json[0].as<double>(), json[1].as<double>(), json[2].as<double>()};
 }
 
-int read_integer(const YAML::Node & json)
-{
-  return json && !json.IsNull() ? json.as<int>() : -1;
-}
+int read_integer(const YAML::Node & json) { return json && !json.IsNull() ? json.as<int>() : -1; }
 
 }  // namespace
 

@@ -78,7 +78,8 @@ void random_state(
 }
 
 void hold(
-  YAML::Node & scenario, const std::string & frame, const Eigen::Isometry3d & X, int i, Random & random)
+  YAML::Node & scenario, const std::string & frame, const Eigen::Isometry3d & X, int i,
+  Random & random)
 {
   YAML::Node constraint;
   const std::string number = std::to_string(i);

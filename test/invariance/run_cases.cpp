@@ -39,14 +39,18 @@ double gap(const Result & a, const Result & b)
   for (std::size_t i = 0; i < a.u.names.size(); ++i)
   {
     const int k = b.u.index(a.u.names[i]);
-    const double difference = k < 0 ? std::numeric_limits<double>::infinity()
-                                    : std::abs(a.u.values(static_cast<Eigen::Index>(i)) - b.u.values(k));
+    const double difference =
+      k < 0 ? std::numeric_limits<double>::infinity()
+            : std::abs(a.u.values(static_cast<Eigen::Index>(i)) - b.u.values(k));
     result = difference <= result ? result : difference;
   }
   return result;
 }
 
-double size(const Result & r) { return 1.0 + (r.u.values.size() > 0 ? r.u.values.cwiseAbs().maxCoeff() : 0.0); }
+double size(const Result & r)
+{
+  return 1.0 + (r.u.values.size() > 0 ? r.u.values.cwiseAbs().maxCoeff() : 0.0);
+}
 
 std::string number(double value)
 {
@@ -87,7 +91,8 @@ bool is_smooth(const YAML::Node & scenario)
 }  // namespace
 
 void Runner::run_run(
-  std::uint64_t base, const Case & c, const Result & twin, Random & random, const std::string & stem)
+  std::uint64_t base, const Case & c, const Result & twin, Random & random,
+  const std::string & stem)
 {
   const std::string file = stem + ".yaml";
   Changed changed;
@@ -139,7 +144,9 @@ void Runner::run_run(
       Finding finding = adaptive.ok() ? Finding() : gave_up(adaptive);
       // As far away as the steps are from their limit, and what dopri5 tolerates.
       const double allowed = 2.0 * gap(results[1], results[2]) + 1e-7 * size(adaptive);
-      if (adaptive.ok() && results[1].ok() && results[2].ok() && !(gap(results[2], adaptive) <= allowed))
+      if (
+        adaptive.ok() && results[1].ok() && results[2].ok() &&
+        !(gap(results[2], adaptive) <= allowed))
       {
         finding.outcome = Outcome::kWrongOk;
         finding.reason = "dopri5 differs from rk4 by " + number(gap(results[2], adaptive)) +
@@ -218,8 +225,8 @@ void Runner::run_run(
     if (!(gap(end, same_terms) <= tolerance))
     {
       finding.outcome = Outcome::kWrongOk;
-      finding.reason = "speeds at the end differ from the twin's by " + number(gap(end, same_terms)) +
-                       ", tolerance " + number(tolerance);
+      finding.reason = "speeds at the end differ from the twin's by " +
+                       number(gap(end, same_terms)) + ", tolerance " + number(tolerance);
     }
   }
   else if (end.ok() && result.status != other->allowed_status)

@@ -54,6 +54,7 @@ Sensitivity Runner::sensitivity(
     unit.multiplier = std::max(unit.multiplier, change.multiplier);
     unit.wrench = std::max(unit.wrench, change.wrench);
     unit.power = std::max(unit.power, change.power);
+    unit.input = std::max(unit.input, change.input);
   }
   std::filesystem::remove(file);
   return unit;
@@ -81,7 +82,8 @@ Finding Runner::find(
   Verdict verdict;
   if (!result.status.empty())
   {
-    const Given given{result.time, to_vector(result.q), to_vector(result.u), to_vector(result.inputs)};
+    const Given given{
+      result.time, to_vector(result.q), to_vector(result.u), to_vector(result.inputs)};
     verdict = judge(file, given);
   }
   if (verdict.supported)
@@ -94,7 +96,7 @@ Finding Runner::find(
   }
   if (twin == nullptr)
   {
-    finding.outcome = result.ok()              ? Outcome::kRight
+    finding.outcome = result.ok()             ? Outcome::kRight
                       : result.status.empty() ? Outcome::kNeedless
                                               : Outcome::kRefused;
     finding.reason = result.status + " " + result.message;
@@ -115,8 +117,7 @@ void Runner::finish(
   const std::string & kind, const Changed & changed, const std::string & file, std::uint64_t base,
   const Finding & finding, const std::string & verb)
 {
-  const bool failed =
-    finding.outcome == Outcome::kWrongOk || finding.outcome == Outcome::kNeedless;
+  const bool failed = finding.outcome == Outcome::kWrongOk || finding.outcome == Outcome::kNeedless;
   if (!failed)
   {
     std::filesystem::remove(file);
@@ -138,8 +139,8 @@ void Runner::finish(
 void Runner::run_base(std::uint64_t base)
 {
   Random random(seed_of(settings_.seed, base));
-  const std::string stem = settings_.folder + "/case_" + std::to_string(settings_.seed) + "_" +
-                           std::to_string(base) + "_";
+  const std::string stem =
+    settings_.folder + "/case_" + std::to_string(settings_.seed) + "_" + std::to_string(base) + "_";
   Case c = draw_case(settings_, cdyn_, random, stem + "draft.yaml");
   if (c.scenario.IsNull())
   {
@@ -179,7 +180,9 @@ void Runner::run_base(std::uint64_t base)
     return;
   }
   int done = 0;
-  const int wanted = !settings_.only.empty() ? 1 : base % 2 == 0 ? kTransformations - 1 : kTransformations;
+  const int wanted = !settings_.only.empty() ? 1
+                     : base % 2 == 0         ? kTransformations - 1
+                                             : kTransformations;
   for (int i = 0; i < kTries && done < wanted; ++i)
   {
     const Transformation & transformation = random.pick(transformations());

@@ -18,13 +18,13 @@ constexpr char kFixedCases[] = "fixed cases";
 
 struct Settings
 {
-  std::string program;   ///< path of this program, for commands that repeat a case
-  std::string cdyn;      ///< path of `cdyn`
-  std::string config;    ///< folder config/ of the repository
-  std::string robots;    ///< folder of example-robot-data; may be empty
-  std::string folder;    ///< for scenario files
-  std::string only;      ///< kind of transformation; empty: all
-  std::string source;    ///< tree, scenario, workload, robot; empty: all
+  std::string program;  ///< path of this program, for commands that repeat a case
+  std::string cdyn;     ///< path of `cdyn`
+  std::string config;   ///< folder config/ of the repository
+  std::string robots;   ///< folder of example-robot-data; may be empty
+  std::string folder;   ///< for scenario files
+  std::string only;     ///< kind of transformation; empty: all
+  std::string source;   ///< tree, scenario, workload, robot; empty: all
   std::uint64_t seed = 1;
 };
 
@@ -59,7 +59,8 @@ private:
   void run_run(
     std::uint64_t base, const Case & c, const Result & twin, Random & random,
     const std::string & stem);
-  Sensitivity sensitivity(const Case & c, const Result & twin, Random & random, const std::string & file) const;
+  Sensitivity sensitivity(
+    const Case & c, const Result & twin, Random & random, const std::string & file) const;
 
   const Settings & settings_;
   Cdyn cdyn_;

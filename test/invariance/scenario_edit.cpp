@@ -167,7 +167,8 @@ bool is_word_character(char c)
 /// Where the word stands as a whole, from a place on; npos: nowhere.
 std::size_t find_word(const std::string & text, const std::string & word, std::size_t from)
 {
-  for (std::size_t at = text.find(word, from); at != std::string::npos; at = text.find(word, at + 1))
+  for (std::size_t at = text.find(word, from); at != std::string::npos;
+       at = text.find(word, at + 1))
   {
     const bool starts = at == 0 || !is_word_character(text[at - 1]);
     const std::size_t after = at + word.size();
@@ -188,7 +189,8 @@ void make_absolute(YAML::Node robot, const std::filesystem::path & folder)
       continue;
     }
     const std::string value = robot[key].as<std::string>();
-    const bool is_file = value.find('<') == std::string::npos && value.find(':') == std::string::npos;
+    const bool is_file =
+      value.find('<') == std::string::npos && value.find(':') == std::string::npos;
     if (is_file && !std::filesystem::path(value).is_absolute())
     {
       robot[key] = std::filesystem::weakly_canonical(folder / value).string();

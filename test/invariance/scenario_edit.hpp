@@ -16,15 +16,18 @@ namespace invariance
 
 struct Mechanism;
 
-/// A node that is copied like a value. (Copies of a YAML::Node share what they hold, and an assignment
-/// changes all of them.)
+/// A node that is copied like a value. (Copies of a YAML::Node share what they hold, and an
+/// assignment changes all of them.)
 class OwnNode : public YAML::Node
 {
 public:
   OwnNode() = default;
   OwnNode(const YAML::Node & node) : YAML::Node(YAML::Clone(node)) {}
   OwnNode(const OwnNode & other) : YAML::Node(YAML::Clone(other)) {}
-  OwnNode & operator=(const OwnNode & other) { return *this = static_cast<const YAML::Node &>(other); }
+  OwnNode & operator=(const OwnNode & other)
+  {
+    return *this = static_cast<const YAML::Node &>(other);
+  }
   OwnNode & operator=(const YAML::Node & node)
   {
     reset(YAML::Clone(node));
@@ -35,7 +38,7 @@ public:
 /// A scenario with its state, as it is handed to `cdyn`.
 struct Case
 {
-  std::string source;    ///< where it comes from: "tree", "scenario four_bar", …
+  std::string source;  ///< where it comes from: "tree", "scenario four_bar", …
   OwnNode scenario;
   std::vector<std::string> arguments;          ///< of `cdyn solve`, besides the file
   std::shared_ptr<const Mechanism> mechanism;  ///< of generated cases, else null

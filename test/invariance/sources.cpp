@@ -12,7 +12,8 @@ namespace invariance
 {
 
 std::vector<Eigen::Isometry3d> observed_poses(
-  const Case & c, const std::vector<std::string> & frames, const Cdyn & cdyn, const std::string & file)
+  const Case & c, const std::vector<std::string> & frames, const Cdyn & cdyn,
+  const std::string & file)
 {
   // `cdyn` tells positions: those of the frame and of points on its axes.
   Case draft = c;
@@ -23,7 +24,8 @@ std::vector<Eigen::Isometry3d> observed_poses(
     {
       const std::string name = "observed_" + std::to_string(i) + "_" + std::to_string(axis + 1);
       Pose pose;
-      pose.xyz = axis < 0 ? Eigen::Vector3d(0.0, 0.0, 0.0) : Eigen::Vector3d(Eigen::Vector3d::Unit(axis));
+      pose.xyz =
+        axis < 0 ? Eigen::Vector3d(0.0, 0.0, 0.0) : Eigen::Vector3d(Eigen::Vector3d::Unit(axis));
       add_frame(draft.scenario, name, frames[i], pose);
       for (const char * component : {"px", "py", "pz"})
       {

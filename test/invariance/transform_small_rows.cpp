@@ -58,7 +58,8 @@ double small_size(Random & random)
 }
 
 /// c x − c x + s y: it could have the size 2 c and has s.
-std::optional<Changed> cancelling_formula(const Case & original, const Result & twin, Random & random)
+std::optional<Changed> cancelling_formula(
+  const Case & original, const Result & twin, Random & random)
 {
   std::vector<std::string> names = rated_coordinates(original, twin);
   if (names.size() < 2)
@@ -77,13 +78,13 @@ std::optional<Changed> cancelling_formula(const Case & original, const Result & 
   const std::string dx = quoted("d" + names[0]);
   const std::string dy = quoted("d" + names[1]);
   result.changed.scenario["constraints"].push_back(
-    random.chance(0.5)
-      ? formula_constraint(
-          name, "velocity", {text(c) + "*" + dx + " - " + text(c) + "*" + dx + " + " + s + "*" + dy})
-      : formula_constraint(
-          name, "position",
-          {text(c) + "*" + x + " - " + text(c) + "*" + x + " + " + s + "*(" + y + " - (" +
-           text(twin.q.at(names[1])) + "))"}));
+    random.chance(0.5) ? formula_constraint(
+                           name, "velocity",
+                           {text(c) + "*" + dx + " - " + text(c) + "*" + dx + " + " + s + "*" + dy})
+                       : formula_constraint(
+                           name, "position",
+                           {text(c) + "*" + x + " - " + text(c) + "*" + x + " + " + s + "*(" + y +
+                            " - (" + text(twin.q.at(names[1])) + "))"}));
   result.expected = size <= kNothing ? Expected::kSame : Expected::kSameOrNot;
   result.detail = "formula, relative size " + text(size);
   return result;
@@ -105,7 +106,8 @@ std::optional<Changed> repeat_joint(const Case & original, Random & random)
     Eigen::Quaterniond::FromTwoVectors(Eigen::Vector3d::UnitY(), link.axis);
   Eigen::Isometry3d on_link = Eigen::Isometry3d::Identity();
   on_link.linear() = to_axis.toRotationMatrix();
-  on_link.translation() = link.prismatic ? random.vector(1.0) : Eigen::Vector3d(random.uniform(-1.0, 1.0) * link.axis);
+  on_link.translation() =
+    link.prismatic ? random.vector(1.0) : Eigen::Vector3d(random.uniform(-1.0, 1.0) * link.axis);
   const Eigen::Isometry3d on_parent =
     mechanism.body_pose(parent).inverse() * mechanism.body_pose(i) * on_link;
   Changed result;
@@ -127,8 +129,8 @@ std::optional<Changed> repeat_joint(const Case & original, Random & random)
   return result;
 }
 
-/// Direction, in the world, that no body of a robot in the plane can move along: the axis of all its
-/// hinges; nothing where the robot is none.
+/// Direction, in the world, that no body of a robot in the plane can move along: the axis of all
+/// its hinges; nothing where the robot is none.
 std::optional<Eigen::Vector3d> plane_normal(const Mechanism & mechanism, int link)
 {
   std::optional<Eigen::Vector3d> normal;
@@ -203,7 +205,9 @@ std::optional<Changed> almost_a_copy(const Case & original, const Result & twin,
     const bool formula = type == "formula" && constraints[i]["rows"].size() == 1 &&
                          string_of(constraints[i], "level", "") != "acceleration" &&
                          !constraints[i]["friction"] && !constraints[i]["law"];
-    if ((formula || type == "joint_coupling") && !constraints[i]["repeat"] && !constraints[i]["unilateral"])
+    if (
+      (formula || type == "joint_coupling") && !constraints[i]["repeat"] &&
+      !constraints[i]["unilateral"])
     {
       rows.push_back(constraints[i]);
     }
@@ -319,8 +323,8 @@ std::optional<Changed> tilt_axis(const Case & original, Random & random)
         [&](const Frame & f) { return f.name == constraint[key].as<std::string>(); });
     };
     const Mechanism & old = *original.mechanism;
-    const Eigen::Isometry3d relative = old.frame_pose(*find(old, "frame_a")).inverse() *
-                                       old.frame_pose(*find(old, "frame_b"));
+    const Eigen::Isometry3d relative =
+      old.frame_pose(*find(old, "frame_a")).inverse() * old.frame_pose(*find(old, "frame_b"));
     const Eigen::Isometry3d world = mechanism->frame_pose(*find(*mechanism, "frame_a")) * relative;
     Frame & b = mechanism->frames[static_cast<std::size_t>(
       find(*mechanism, "frame_b") - mechanism->frames.cbegin())];
@@ -360,7 +364,8 @@ std::optional<Changed> contradict(const Case & original, const Result & twin, Ra
 
 std::vector<Transformation> small_row_transformations()
 {
-  const std::string small = "up to 1e3 ε of its possible size a row is redundant, from there to 1e-8 `singular`";
+  const std::string small =
+    "up to 1e3 ε of its possible size a row is redundant, from there to 1e-8 `singular`";
   return {
     {"row that cancels", "systems with two coordinates that have rates", small,
      [](const Case & c, const Result & twin, Random & random)
@@ -377,7 +382,8 @@ std::vector<Transformation> small_row_transformations()
     {"hinges almost parallel", "generated trees with loops", "the judge",
      [](const Case & c, const Result &, Random & random) { return tilt_axis(c, random); }},
     {"contradiction", "systems with a coordinate that has a rate", "any status but ok",
-     [](const Case & c, const Result & twin, Random & random) { return contradict(c, twin, random); }},
+     [](const Case & c, const Result & twin, Random & random)
+     { return contradict(c, twin, random); }},
   };
 }
 

@@ -128,7 +128,8 @@ Mechanism converted(const Mechanism & mechanism, const Units & units)
 void convert_back(Result & r, const Mechanism & old, const Units & units)
 {
   const std::set<std::string> moves = translations(old);
-  const auto way = [&](const std::string & speed) { return moves.count(speed) > 0 ? units.length : 1.0; };
+  const auto way = [&](const std::string & speed)
+  { return moves.count(speed) > 0 ? units.length : 1.0; };
   const auto divide = [](Named & values, const auto & unit)
   {
     for (std::size_t i = 0; i < values.names.size(); ++i)
@@ -170,7 +171,7 @@ void convert_back(Result & r, const Mechanism & old, const Units & units)
 
 std::optional<Changed> change_units(const Case & original, Random & random)
 {
-  if (!original.mechanism)
+  if (!original.mechanism || !original.mechanism->formula_rows.empty())
   {
     return std::nullopt;
   }

@@ -62,18 +62,20 @@ std::string turn_formula(const std::string & formula, const Eigen::Isometry3d & 
   std::string result;
   for (std::size_t i = 0; i < formula.size();)
   {
-    const bool starts =
-      i == 0 || (std::isalnum(static_cast<unsigned char>(formula[i - 1])) == 0 && formula[i - 1] != '_');
-    const bool is_component =
-      starts && i + 2 < formula.size() && std::string("pvw").find(formula[i]) != std::string::npos &&
-      formula[i + 1] >= 'x' && formula[i + 1] <= 'z' && formula[i + 2] == '(';
+    const bool starts = i == 0 || (std::isalnum(static_cast<unsigned char>(formula[i - 1])) == 0 &&
+                                   formula[i - 1] != '_');
+    const bool is_component = starts && i + 2 < formula.size() &&
+                              std::string("pvw").find(formula[i]) != std::string::npos &&
+                              formula[i + 1] >= 'x' && formula[i + 1] <= 'z' &&
+                              formula[i + 2] == '(';
     const std::size_t end = is_component ? formula.find(')', i) : std::string::npos;
     if (end == std::string::npos)
     {
       result += formula[i++];
       continue;
     }
-    result += old_component(formula[i], formula[i + 1] - 'x', formula.substr(i + 3, end - i - 3), X);
+    result +=
+      old_component(formula[i], formula[i + 1] - 'x', formula.substr(i + 3, end - i - 3), X);
     i = end + 1;
   }
   return result;
@@ -217,7 +219,7 @@ Eigen::Vector3d gravity_of(const YAML::Node & scenario)
 
 std::optional<Changed> mirror(const Case & original)
 {
-  if (!original.mechanism)
+  if (!original.mechanism || !original.mechanism->formula_rows.empty())
   {
     return std::nullopt;
   }
@@ -238,7 +240,8 @@ std::optional<Changed> mirror(const Case & original)
       {
         const std::string & name = values->names[i];
         if (
-          name[0] != 'd' && (ends_with(name, "_vy") || ends_with(name, "_wx") || ends_with(name, "_wz")))
+          name[0] != 'd' &&
+          (ends_with(name, "_vy") || ends_with(name, "_wx") || ends_with(name, "_wz")))
         {
           values->values(static_cast<Eigen::Index>(i)) *= -1.0;
         }
@@ -274,7 +277,8 @@ std::optional<Changed> mirror(const Case & original)
 std::vector<Transformation> world_transformations()
 {
   return {
-    {"world turned", "robots and bodies; not where poses are formulas, nor for rows along the axes of the world "
+    {"world turned",
+     "robots and bodies; not where poses are formulas, nor for rows along the axes of the world "
      "(centre_of_mass) or from its origin (energy); textbook systems have no world",
      "u̇, F^c, λ, rank the same; wrenches turn along",
      [](const Case & c, const Result &, Random & random) -> std::optional<Changed>
@@ -283,7 +287,8 @@ std::vector<Transformation> world_transformations()
        X.translation() = random.vector(3.0);
        const Eigen::Vector3d axis =
          random.chance(0.5) ? Eigen::Vector3d::Unit(random.integer(0, 2)) : random.direction();
-       const double angle = random.chance(0.3) ? M_PI_2 * random.integer(1, 3) : random.uniform(-3.1, 3.1);
+       const double angle =
+         random.chance(0.3) ? M_PI_2 * random.integer(1, 3) : random.uniform(-3.1, 3.1);
        X.linear() = Eigen::AngleAxisd(angle, axis).toRotationMatrix();
        return in_turned_world(c, X, true);
      }},
@@ -300,7 +305,8 @@ std::vector<Transformation> world_transformations()
          return std::nullopt;
        }
        Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
-       X.linear() = Eigen::AngleAxisd(random.uniform(-3.1, 3.1), gravity.normalized()).toRotationMatrix();
+       X.linear() =
+         Eigen::AngleAxisd(random.uniform(-3.1, 3.1), gravity.normalized()).toRotationMatrix();
        return in_turned_world(c, X, false);
      }},
     {"mirrored", "generated trees: the description of a robot is not rewritten",

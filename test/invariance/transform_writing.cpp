@@ -39,7 +39,7 @@ std::string word(Random & random, const std::string & unique)
 
 std::optional<Changed> rename_all(const Case & original, Random & random)
 {
-  if (!original.mechanism)
+  if (!original.mechanism || !original.mechanism->formula_rows.empty())
   {
     return std::nullopt;
   }
@@ -182,7 +182,8 @@ std::optional<Changed> shift_time(const Case & original, Random & random)
   {
     replace_word(scenario[key], "t", old);
   }
-  for (const char * key : {"definitions", "external", "kinetic", "potential", "force", "inputs", "speeds"})
+  for (const char * key :
+       {"definitions", "external", "kinetic", "potential", "force", "inputs", "speeds"})
   {
     replace_word(scenario["system"][key], "t", old);
   }
@@ -194,7 +195,9 @@ std::optional<Changed> shift_time(const Case & original, Random & random)
 std::optional<Changed> other_speeds(const Case & original, const Result & twin, Random & random)
 {
   YAML::Node system = original.scenario["system"];
-  if (!system["coordinates"] || system["control_states"] || original.scenario["servo"])
+  const YAML::Node law = original.scenario["servo_law"];
+  // Damping in the null space acts on speeds, and so depends on what they are.
+  if (!system["coordinates"] || system["control_states"] || (law && law["null_space"]))
   {
     return std::nullopt;
   }
@@ -204,7 +207,7 @@ std::optional<Changed> other_speeds(const Case & original, const Result & twin, 
   {
     for (const std::string & speed : twin.u.names)
     {
-      for (const char * key : {"inputs", "constraints", "definitions"})
+      for (const char * key : {"inputs", "constraints", "definitions", "servo"})
       {
         if (mentions(original.scenario[key], speed))
         {
@@ -265,8 +268,9 @@ std::optional<Changed> other_speeds(const Case & original, const Result & twin, 
       {
         continue;
       }
-      const Eigen::VectorXd old = values == &r.force ? Eigen::VectorXd(L.transpose() * values->values)
-                                                     : Eigen::VectorXd(lu.solve(values->values));
+      const Eigen::VectorXd old = values == &r.force
+                                    ? Eigen::VectorXd(L.transpose() * values->values)
+                                    : Eigen::VectorXd(lu.solve(values->values));
       values->values = old;
       values->names = old_names;
     }
@@ -277,7 +281,8 @@ std::optional<Changed> other_speeds(const Case & original, const Result & twin, 
 Transformation formulation(const std::string & name)
 {
   return {
-    "formulation " + name, "all; canonical_inversion, udwadia_kalaba and projection need a regular inertia",
+    "formulation " + name,
+    "all; canonical_inversion, udwadia_kalaba and projection need a regular inertia",
     "all the same",
     [name](const Case & c, const Result &, Random &) -> std::optional<Changed>
     {
@@ -312,7 +317,8 @@ std::vector<Transformation> writing_transformations()
      [](const Case & c, const Result &, Random & random) { return shift_time(c, random); }},
     {"other speeds", "textbook systems where no formula names a speed; robots have their own",
      "u̇ = L⁻¹ ẇ, F^c = Lᵀ F^c_w, λ the same",
-     [](const Case & c, const Result & twin, Random & random) { return other_speeds(c, twin, random); }},
+     [](const Case & c, const Result & twin, Random & random)
+     { return other_speeds(c, twin, random); }},
   };
   for (const char * name :
        {"kane_nonminimal", "kane_minimal", "canonical_inversion", "udwadia_kalaba", "projection",
@@ -342,8 +348,8 @@ const std::vector<Transformation> & transformations()
   {
     std::vector<Transformation> result;
     for (auto group :
-         {world_transformations, row_transformations, small_row_transformations,
-          writing_transformations, unit_transformations})
+         {world_transformations, row_transformations, loop_transformations,
+          small_row_transformations, writing_transformations, unit_transformations})
     {
       for (Transformation & transformation : group())
       {

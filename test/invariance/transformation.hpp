@@ -19,7 +19,8 @@ namespace invariance
 enum class Expected
 {
   kSame,       ///< the result of the twin
-  kSameOrNot,  ///< that, or a status that gives up (rows between rounding and the singular tolerance)
+  kSameOrNot,  ///< that, or a status that gives up (rows between rounding and the singular
+               ///< tolerance)
   kNotOk,      ///< rows that contradict each other: any status but ok
   kJudge       ///< another motion: right is what the judge says
 };
@@ -58,6 +59,7 @@ const std::vector<Transformation> & transformations();
 // By subject; each file gives its own.
 std::vector<Transformation> world_transformations();
 std::vector<Transformation> row_transformations();
+std::vector<Transformation> loop_transformations();
 std::vector<Transformation> small_row_transformations();
 std::vector<Transformation> writing_transformations();
 std::vector<Transformation> unit_transformations();

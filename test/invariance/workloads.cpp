@@ -13,7 +13,8 @@ namespace invariance
 namespace
 {
 
-// ---- linkages in the plane x z: joints count counterclockwise about −y, rods lie along x at 0 -----
+// ---- linkages in the plane x z: joints count counterclockwise about −y, rods lie along x at 0
+// -----
 
 Inertia rod(double length, double mass)
 {
@@ -60,7 +61,8 @@ public:
     Frame on_a{"a" + number, a, {}};
     on_a.pose.xyz = Eigen::Vector3d(x, 0.0, 0.0);
     Frame on_b{"b" + number, b < 0 ? -1 : b, {}};
-    on_b.pose.xyz = (mechanism->body_pose(on_b.link).inverse() * mechanism->frame_pose(on_a)).translation();
+    on_b.pose.xyz =
+      (mechanism->body_pose(on_b.link).inverse() * mechanism->frame_pose(on_a)).translation();
     mechanism->frames.push_back(on_a);
     mechanism->frames.push_back(on_b);
     for (int i = 0; i < (twice ? 2 : 1); ++i)
@@ -133,7 +135,8 @@ Case closed_loop(int count, Random & random)
   int last = -1;
   for (int i = 0; i < count; ++i)
   {
-    last = linkage.add(last, i == 0 ? 0.0 : 1.0, turn * (1.0 + 0.3 * std::sin(1.0 + i)), rod(1.0, 1.0));
+    last =
+      linkage.add(last, i == 0 ? 0.0 : 1.0, turn * (1.0 + 0.3 * std::sin(1.0 + i)), rod(1.0, 1.0));
   }
   linkage.close(last, 1.0, -1, false);
   return linkage.finish("W4b", random);
@@ -171,7 +174,8 @@ Case tower(int count, Random & random)
   return linkage.finish("W4c", random);
 }
 
-// ---- W5: a base on two wheels with an arm ---------------------------------------------------------
+// ---- W5: a base on two wheels with an arm
+// ---------------------------------------------------------
 
 Case wheeled_arm(Random & random)
 {

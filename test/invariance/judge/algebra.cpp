@@ -13,56 +13,140 @@ namespace
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Householder's reflections of the rows that leave nothing below row `cols` of `work`; the same to
-/// `left`. Rotations need not bother with the many rows then.
-void triangularise(Matrix & work, Matrix & left)
+/// A matrix with the same products of rows and as few columns as its rank: Householder's
+/// reflections of the columns, the largest row first, until less than 1e-45 of the largest row is
+/// left.
+Matrix compressed(Matrix work)
 {
-  if (work.rows <= work.cols)
+  const int rows = work.rows;
+  const int cols = work.cols;
+  std::vector<bool> used(at(rows), false);
+  Real largest = 0;
+  int rank = 0;
+  for (; rank < std::min(rows, cols); ++rank)
   {
-    return;
-  }
-  for (int c = 0; c < work.cols; ++c)
-  {
-    Vector v(at(work.rows));
+    int pivot = -1;
     Real square = 0;
-    for (int i = c; i < work.rows; ++i)
+    for (int i = 0; i < rows; ++i)
+    {
+      Real sum = 0;
+      for (int j = rank; j < cols && !used[at(i)]; ++j)
+      {
+        sum += work(i, j) * work(i, j);
+      }
+      if (sum > square)
+      {
+        square = sum;
+        pivot = i;
+      }
+    }
+    largest = std::max(largest, square);
+    if (pivot < 0 || square <= largest * Real("1e-90"))
+    {
+      break;
+    }
+    used[at(pivot)] = true;
+    Vector v(at(cols));
+    for (int j = rank; j < cols; ++j)
+    {
+      v[at(j)] = work(pivot, j);
+    }
+    const Real length = sqrt(square);
+    const Real head = v[at(rank)];
+    v[at(rank)] += head < 0 ? Real(-length) : length;
+    const Real factor = 1 / (square + abs(head) * length);  // 2 / vᵀv
+    for (int i = 0; i < rows; ++i)
+    {
+      Real along = 0;
+      for (int j = rank; j < cols; ++j)
+      {
+        along += v[at(j)] * work(i, j);
+      }
+      along *= factor;
+      for (int j = rank; j < cols; ++j)
+      {
+        work(i, j) -= along * v[at(j)];
+      }
+    }
+  }
+  Matrix out(rows, rank);
+  for (int i = 0; i < rows; ++i)
+  {
+    for (int j = 0; j < rank; ++j)
+    {
+      out(i, j) = work(i, j);
+    }
+  }
+  return out;
+}
+
+/// work = Qᵀ R with R square in the first rows of `work`; returns Q, whose rows are orthonormal.
+/// Householder's reflections of the rows.
+Matrix triangularise(Matrix & work)
+{
+  const int rows = work.rows;
+  const int cols = work.cols;
+  std::vector<Vector> reflectors;
+  const auto reflect = [rows](const Vector & v, Matrix & target)
+  {
+    Vector along(at(target.cols));
+    Real square = 0;
+    for (int i = 0; i < rows; ++i)
+    {
+      if (v[at(i)] == 0)
+      {
+        continue;
+      }
+      square += v[at(i)] * v[at(i)];
+      for (int j = 0; j < target.cols; ++j)
+      {
+        along[at(j)] += v[at(i)] * target(i, j);
+      }
+    }
+    if (square == 0)
+    {
+      return;
+    }
+    for (int i = 0; i < rows; ++i)
+    {
+      const Real factor = 2 * v[at(i)] / square;
+      for (int j = 0; j < target.cols && factor != 0; ++j)
+      {
+        target(i, j) -= factor * along[at(j)];
+      }
+    }
+  };
+  for (int c = 0; c < cols; ++c)
+  {
+    Vector v(at(rows));
+    Real square = 0;
+    for (int i = c; i < rows; ++i)
     {
       v[at(i)] = work(i, c);
       square += v[at(i)] * v[at(i)];
     }
-    if (square == 0)
+    v[at(c)] += v[at(c)] < 0 ? Real(-sqrt(square)) : sqrt(square);
+    reflect(v, work);
+    reflectors.push_back(std::move(v));
+  }
+  Matrix columns(rows, cols);  // Qᵀ: the reflections of the first unit vectors
+  for (int j = 0; j < cols; ++j)
+  {
+    columns(j, j) = 1;
+  }
+  for (std::size_t k = reflectors.size(); k-- > 0;)
+  {
+    reflect(reflectors[k], columns);
+  }
+  Matrix out(cols, rows);
+  for (int i = 0; i < rows; ++i)
+  {
+    for (int j = 0; j < cols; ++j)
     {
-      continue;
-    }
-    const Real length = sqrt(square);
-    const Real head = v[at(c)];
-    v[at(c)] += head < 0 ? Real(-length) : length;
-    const Real factor = 1 / (square + abs(head) * length);  // 2 / vᵀv
-    const auto reflect = [&](Matrix & target)
-    {
-      Vector along(at(target.cols));
-      for (int i = c; i < target.rows; ++i)
-      {
-        for (int j = 0; j < target.cols; ++j)
-        {
-          along[at(j)] += v[at(i)] * target(i, j);
-        }
-      }
-      for (int i = c; i < target.rows; ++i)
-      {
-        for (int j = 0; j < target.cols; ++j)
-        {
-          target(i, j) -= factor * v[at(i)] * along[at(j)];
-        }
-      }
-    };
-    reflect(work);
-    reflect(left);
-    for (int i = c + 1; i < work.rows; ++i)
-    {
-      work(i, c) = 0;
+      out(j, i) = columns(i, j);
     }
   }
+  return out;
 }
 
 }  // namespace
@@ -96,6 +180,10 @@ Rotation value(const MovingRotation & a) { return {{value(a[0]), value(a[1]), va
 
 Rotation from_rpy(const RealTriple & rpy)
 {
+  if (rpy[0] == 0 && rpy[1] == 0 && rpy[2] == 0)
+  {
+    return identity3();
+  }
   const MovingRotation roll = about(unit3(0), Moving(rpy[0]));
   const MovingRotation pitch = about(unit3(1), Moving(rpy[1]));
   const MovingRotation yaw = about(unit3(2), Moving(rpy[2]));
@@ -243,15 +331,11 @@ bool solve(const Matrix & m, Vector & rhs)
 
 RowSvd row_svd(const Matrix & m)
 {
-  const int rows = m.rows;
-  const int cols = m.cols;
-  Matrix work = m;
-  Matrix left(rows, rows);
-  for (int i = 0; i < rows; ++i)
-  {
-    left(i, i) = 1;
-  }
-  triangularise(work, left);
+  // Rotations work on a square matrix of the size of the rank, however many rows there are.
+  Matrix work = compressed(m);
+  Matrix left = triangularise(work);
+  const int rows = work.cols;
+  const int cols = work.cols;
   Vector square(at(rows));
   Real largest = 0;
   for (int i = 0; i < rows; ++i)
@@ -323,18 +407,18 @@ RowSvd row_svd(const Matrix & m)
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(
     order.begin(), order.end(), [&](int a, int b) { return square[at(a)] > square[at(b)]; });
-  RowSvd out{Vector(at(rows)), Matrix(rows, rows), Matrix(rows, cols)};
+  RowSvd out{Vector(at(m.rows)), Matrix(rows, m.rows), Matrix(rows, m.cols)};
   for (int i = 0; i < rows; ++i)
   {
     const int from = order[at(i)];
     out.singular_values[at(i)] = sqrt(square[at(from)]);
-    for (int j = 0; j < rows; ++j)
+    for (int k = 0; k < m.rows; ++k)
     {
-      out.left(i, j) = left(from, j);
-    }
-    for (int j = 0; j < cols; ++j)
-    {
-      out.rotated(i, j) = work(from, j);
+      out.left(i, k) = left(from, k);
+      for (int j = 0; j < m.cols; ++j)
+      {
+        out.rotated(i, j) += left(from, k) * m(k, j);
+      }
     }
   }
   return out;

@@ -170,13 +170,13 @@ Real norm(const Vector & a);
 bool solve(Matrix m, Matrix & rhs);
 bool solve(const Matrix & m, Vector & rhs);
 
-/// m = Uᵀ diag(σ) Vᵀ with orthogonal U (rows × rows; its rows are the left singular vectors) and σ
-/// descending, by one-sided Jacobi rotations of the rows. `rotated` = U m = diag(σ) Vᵀ.
+/// m = Uᵀ diag(σ) Vᵀ with σ descending, by one-sided Jacobi rotations. The rows of U are the left
+/// singular vectors of the directions above 1e-45 of the largest.
 struct RowSvd
 {
-  Vector singular_values;  ///< one a row of m
+  Vector singular_values;  ///< one a row of m; zeros beyond those of U
   Matrix left;             ///< U
-  Matrix rotated;          ///< U m
+  Matrix rotated;          ///< U m = diag(σ) Vᵀ
 };
 RowSvd row_svd(const Matrix & m);
 

@@ -278,54 +278,37 @@ int rank_around(
   return rank;
 }
 
-/// λ = S U_rᵀ μ, and of the solutions λ + Z y, Z = S U₀ᵀ, the one with the least weighted norm.
+/// The multipliers with the least Σ (λ/weight)² that exert Bᵀ μ. With W = diag(weight) they are W²
+/// times a combination of the columns of A, so that λ = W² S⁻¹ U_rᵀ y with (U_r S⁻¹ W² S⁻¹ U_rᵀ) y
+/// = μ.
 Vector multipliers_of(
   const Evaluation & e, int rank, const Vector & row_forces, const Vector & weight)
 {
   const int m = e.scaled.rows;
-  const int free = m - rank;
+  Matrix normal(rank, rank);
+  for (int i = 0; i < m; ++i)
+  {
+    const Real stretch = weight[at(i)] / e.scale[at(i)];
+    for (int k = 0; k < rank; ++k)
+    {
+      const Real entry = stretch * stretch * e.svd.left(k, i);
+      for (int l = 0; l < rank; ++l)
+      {
+        normal(k, l) += entry * e.svd.left(l, i);
+      }
+    }
+  }
+  Vector y = row_forces;
+  if (!solve(normal, y))
+  {
+    throw Unsupported("multipliers whose least norm cannot be found");
+  }
   Vector lambda(at(m));
   for (int i = 0; i < m; ++i)
   {
     for (int k = 0; k < rank; ++k)
     {
-      lambda[at(i)] += e.scale[at(i)] * e.svd.left(k, i) * row_forces[at(k)];
-    }
-  }
-  if (free == 0)
-  {
-    return lambda;
-  }
-  Matrix z(m, free);  // W⁻¹ Z
-  for (int i = 0; i < m; ++i)
-  {
-    for (int k = 0; k < free; ++k)
-    {
-      z(i, k) = e.scale[at(i)] * e.svd.left(rank + k, i) / weight[at(i)];
-    }
-  }
-  Matrix normal(free, free);
-  Vector y(at(free));
-  for (int k = 0; k < free; ++k)
-  {
-    for (int i = 0; i < m; ++i)
-    {
-      y[at(k)] -= z(i, k) * lambda[at(i)] / weight[at(i)];
-      for (int l = 0; l < free; ++l)
-      {
-        normal(k, l) += z(i, k) * z(i, l);
-      }
-    }
-  }
-  if (!solve(normal, y))
-  {
-    throw Unsupported("multipliers whose least norm cannot be found");
-  }
-  for (int i = 0; i < m; ++i)
-  {
-    for (int k = 0; k < free; ++k)
-    {
-      lambda[at(i)] += weight[at(i)] * z(i, k) * y[at(k)];
+      lambda[at(i)] += weight[at(i)] * weight[at(i)] / e.scale[at(i)] * e.svd.left(k, i) * y[at(k)];
     }
   }
   return lambda;

@@ -20,7 +20,9 @@ struct Variable
   Real value = 0;   ///< at u̇ = 0
   Real rate = 0;    ///< its derivative in time at u̇ = 0 (levels 0 and 1)
   Real second = 0;  ///< its second derivative at u̇ = 0 (level 0)
-  Vector row;  ///< ∂ value, rate or second / ∂ u, u or u̇: of the rate for levels 0 and 1 … (n)
+  /// n: what u̇ does to the first derivative in time that contains it: ∂(rate)/∂u for level 0,
+  /// ∂(value)/∂u for level 1, ∂(value)/∂u̇ for level 2.
+  Vector row;
   Real value_size = 0;
   Real rate_size = 0;
   Real second_size = 0;
