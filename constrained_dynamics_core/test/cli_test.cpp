@@ -269,7 +269,7 @@ run: {until: 0.5, step: 0.01}
   for (const char * key :
        {"metric", "status", "solution", "rank", "null_dimension", "condition", "ideal",
         "evaluations", "singular_evaluations", "inconsistent_evaluations", "limited_evaluations",
-        "tasks"})
+        "stopped_evaluations", "limits_reached", "tasks"})
   {
     EXPECT_TRUE(servo[key]) << key;
   }

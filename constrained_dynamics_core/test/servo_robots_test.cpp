@@ -134,6 +134,38 @@ TEST(PandaWall, when_it_writes_and_pushes_expect_curve_orientation_and_force)
   expect_energy_balance(run, robot(scenario).damping(), 1e-5, 0.0, 1.0);
 }
 
+TEST(PandaWall, when_the_whole_run_is_made_expect_limits_of_the_description_kept)
+{
+  if (!has_robot_data())
+  {
+    GTEST_SKIP() << "example-robot-data is not installed";
+  }
+  // The posture of the file, and one from which the curve leads to the limits: there the joint that
+  // is left open gives way, while the tasks do not.
+  for (const Names & posture :
+       {Names{},
+        Names{"servo_law.null_space=[{kind: damping, damping: 4}]", "initial.q.panda_joint6=3.2"}})
+  {
+    const Scenario scenario = load_scenario("panda_wall", posture);
+    const ServoLaw & law = *scenario.servo_law();
+    const ServoRun run = record_servo(scenario, 8.0, 0.01);
+    EXPECT_LT(largest_error(run, law.row_offset(law.task_index("curve")), 2), 1e-8);
+    EXPECT_LT(largest_error(run, law.row_offset(law.task_index("hand")), 3), 1e-8);
+    EXPECT_EQ(run.counts.stopped, 0);
+    EXPECT_EQ(run.counts.limited > 0, !posture.empty());
+    for (const ServoSample & sample : run.samples)
+    {
+      for (Eigen::Index i = 0; i < 7; ++i)
+      {
+        const auto & limits = robot(scenario).limits()[static_cast<std::size_t>(i)];
+        ASSERT_LE(sample.q(i), limits.upper + 1e-9) << i << " at " << sample.time;
+        ASSERT_GE(sample.q(i), limits.lower - 1e-9) << i << " at " << sample.time;
+        ASSERT_LE(std::abs(sample.u(i)), limits.velocity + 1e-9) << i << " at " << sample.time;
+      }
+    }
+  }
+}
+
 TEST(PandaWall, when_torque_limits_are_tight_expect_them_kept_and_the_tasks_named)
 {
   if (!has_robot_data())

@@ -67,6 +67,13 @@
   // ---- the panel ---------------------------------------------------------------------------------
 
   const short = (x) => Math.abs(x) >= 1e4 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(2) : x.toFixed(3);
+  // What a field says; null where it says no number: an empty field is no 0.
+  function numberOf(field, name) {
+    const text = field.value.trim();
+    if (text !== "" && Number.isFinite(Number(text))) return Number(text);
+    complain(name + ": not a number; the value stays as it was.");
+    return null;
+  }
   const parameters = live.parameters.map(({name, value}) => {
     const line = element("label", get("parameters"), {className: "line"});
     element("span", line, {textContent: name});
@@ -77,7 +84,12 @@
     const number = element("input", line, {type: "number", step: "any", value});
     const send = sender((x) => command("parameter", {name, value: x}));
     slider.addEventListener("input", () => { number.value = Number(Number(slider.value).toPrecision(4)); send(Number(slider.value)); });
-    number.addEventListener("change", () => { slider.value = number.value; send(Number(number.value)); });
+    number.addEventListener("change", () => {
+      const given = numberOf(number, name);
+      if (given === null) { number.value = Number(state.parameters[name].toPrecision(6)); return; }
+      slider.value = given;
+      send(given);
+    });
     return {name, slider, number};
   });
   const constraints = live.constraints.map((constraint) => {
@@ -101,8 +113,10 @@
   const directions = live.textbook ? [["−", [-1]], ["+", [1]]] : ["x", "y", "z"].flatMap(
     (axis, k) => [-1, 1].map((sign) => [(sign < 0 ? "−" : "+") + axis, [0, 1, 2].map((i) => (i === k ? sign : 0))]));
   for (const [text, direction] of directions) {
-    element("button", get("directions"), {textContent: text}).addEventListener("click", () => command(
-      "push", {body: get("body").value, impulse: direction.map((x) => x * Number(get("impulse").value))}));
+    element("button", get("directions"), {textContent: text}).addEventListener("click", () => {
+      const size = numberOf(get("impulse"), "impulse");
+      if (size !== null) command("push", {body: get("body").value, impulse: direction.map((x) => x * size)});
+    });
   }
   for (const [id, list] of [["parameters", parameters], ["constraints", constraints], ["tasks", tasks], ["forces", constraints]]) {
     if (!list.length) get(id + "-box").style.display = "none";

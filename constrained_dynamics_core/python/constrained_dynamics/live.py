@@ -6,6 +6,7 @@ import numpy as np
 
 from . import _core
 from .drawing import COLOURS, MOST_ARROWS, Arrow, Drawing
+from .residuals import largest_violation
 from .rotations import quaternions
 
 FRAME_RATE = 60.0  # [1/s] at which the run is advanced
@@ -226,6 +227,8 @@ class LiveRun:
 
     def _push(self, body, impulse):
         """An impulse [N s] at the origin of a body, world axes; of a textbook system on one speed."""
+        if not isinstance(impulse, (list, tuple)) or not impulse:
+            raise ValueError("impulse is %.40s; allowed: a list of numbers" % _repr(impulse))
         numbers = [_number("impulse", value, -1e9, 1e9) for value in impulse]
         state = self._simulation.state
         if body in self._system.frame_names:
@@ -295,6 +298,8 @@ class LiveRun:
                    "parameters": self.parameters()}
             try:
                 sample = simulation.sample()
+                if not np.isfinite(sample).all():
+                    raise RuntimeError("a value is not finite")
             except RuntimeError as error:
                 self._running = False
                 out.update(running=False, note="There is no solution here: %s. Reset the run." % error, time=None)
@@ -304,7 +309,9 @@ class LiveRun:
                 time=float(sample[0]), status=_core.status_name(_core.Status(int(part("status")[0]))),
                 q=part("q").tolist(), u=part("u").tolist(), multipliers=part("multipliers").tolist(),
                 active=(part("active") != 0.0).tolist(),
-                violation=[float(np.abs(part(name)).max(initial=0.0)) for name in ("position", "velocity")],
+                violation=[float(values[0]) for values in largest_violation(
+                    part("position")[None], part("velocity")[None], part("active")[None], self._constraints,
+                    self.scenario.contacts)],
                 energy=[simulation.kinetic_energy, simulation.potential_energy],
                 inputs=part("inputs").tolist(), events=len(simulation.events),
                 tasks=self._task_errors(simulation.servo), **self._picture(sample))
@@ -344,13 +351,22 @@ class LiveRun:
 
 
 def _number(name, value, low, high):
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
+    number = float("nan")
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            pass
     if not low <= number <= high:
-        raise ValueError("%s is %r; allowed: %g to %g" % (name, value, low, high))
+        raise ValueError("%s is %.40s; allowed: a number, %g to %g" % (name, _repr(value), low, high))
     return number
+
+
+def _repr(value):
+    try:
+        return repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return "an integer of %d bits" % value.bit_length()
 
 
 def _gravity(path, overrides):

@@ -17,6 +17,7 @@ import numpy as np
 from . import Scenario
 from .commands import add_scenario_arguments, find_scenario
 from .drawing import COLOURS, Drawing
+from .residuals import largest_violation
 from .rotations import quaternions
 from .shapes import scenario_robots, urdf_shapes
 
@@ -253,6 +254,21 @@ def _force_lines(record, index, time):
     return [_line(time, values, name, colour, dash) for values, name, colour, dash in lines[:MOST_LINES]], len(lines)
 
 
+def _impulse_marks(record):
+    """The impulses of impacts, a mark each."""
+    constraints = record.dynamics.constraints
+    marks = []
+    for i in range(len(constraints)):
+        hits = [(event.time, abs(event.impulse)) for event in record.events
+                if event.constraint == i and abs(event.impulse) > 0.0]
+        if hits:
+            times, sizes = zip(*hits[:MOST_SAMPLES])
+            mark = _line(times, sizes, constraints[i].name + " impulse [N s]", COLOURS[i % len(COLOURS)])
+            mark.update(mode="markers", marker={"color": mark.pop("line")["color"], "size": 6, "symbol": "diamond"})
+            marks.append(mark)
+    return marks[:MOST_LINES]
+
+
 def _work_of_inputs(record):
     """Integral of τ q̇ over the output times; None where an input is not that of a joint."""
     speeds = record.speed_names
@@ -267,13 +283,14 @@ def _work_of_inputs(record):
 
 
 def _violation_lines(record, index, time):
-    lines = []
-    for values, name, colour in (
-            (record.position, "|φ|, position", COLOURS[0]),
-            (record.velocity, "|φ̇|, |ψ|, velocity", COLOURS[1])):
-        if values.shape[1]:
-            lines.append(_line(time, np.abs(np.asarray(values)[index]).max(axis=1), name, colour, floor=FLOOR, width=1))
-    return lines
+    if not record.position.shape[1]:
+        return []
+    position, velocity = largest_violation(
+        np.asarray(record.position)[index], np.asarray(record.velocity)[index], np.asarray(record.active)[index],
+        record.dynamics.constraints, record.contacts)
+    return [
+        _line(time, position, "|φ|, position", COLOURS[0], floor=FLOOR, width=1),
+        _line(time, velocity, "|φ̇|, |ψ|, velocity", COLOURS[1], floor=FLOOR, width=1)]
 
 
 def _energy_lines(record, index, time):
@@ -294,7 +311,12 @@ def _plots(record):
     time = np.asarray(record.time)[index]
     forces, count = _force_lines(record, index, time)
     title = "Constraint forces" + (" (%d largest of %d)" % (len(forces), count) if count > len(forces) else "")
-    plots = [{"id": "forces", "title": title, "lines": forces, "axis": "N, N m", "log": False}]
+    impulses = _impulse_marks(record)
+    if not forces:
+        title = "Impulses of impacts; no constraint force acts for any time" if impulses else "No constraint force acts"
+    plots = [{
+        "id": "forces", "title": title, "lines": forces + impulses, "axis": "N, N m" + (", N s" if impulses else ""),
+        "log": False}]
     violations = _violation_lines(record, index, time)
     if violations:
         plots.append({

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json
 import sys
+import threading
 import webbrowser
 
 from .commands import add_scenario_arguments, find_scenario
@@ -16,6 +17,8 @@ from .live import LiveRun
 from .page import Blob, fill_template, scenario_shapes, scene_data
 
 LARGEST_REQUEST = 65536
+MOST_CONNECTIONS = 32  # a browser has six
+PATIENCE = 10.0  # [s] that a request may take to arrive
 HOST = "127.0.0.1"
 
 
@@ -28,8 +31,26 @@ class ViewServer(ThreadingHTTPServer):
         """port 0: a free one. Raises ValueError for a bad scenario, OSError for a port that is taken."""
         self.run = LiveRun(path, overrides)
         self._path = path
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__((HOST, port), _Handler)
         self.run.start()
+
+    def process_request(self, request, client_address):
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        try:
+            request.settimeout(0.1)
+            request.sendall(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        except OSError:
+            pass
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request, client_address):
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     @property
     def address(self):
@@ -56,6 +77,7 @@ class ViewServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    timeout = PATIENCE
 
     def log_message(self, *_):
         pass
@@ -75,10 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         if not self._is_ours():
             return
-        try:
-            size = int(self.headers.get("Content-Length", ""))
-        except ValueError:
-            size = -1
+        length = self.headers.get("Content-Length", "")
+        size = int(length) if length.isascii() and length.isdigit() and len(length) < 10 else -1
         if self.path != "/command" or not 0 <= size <= LARGEST_REQUEST:
             self.close_connection = True
             self._answer_json({"error": "a command has at most %d bytes" % LARGEST_REQUEST}, HTTPStatus.BAD_REQUEST)
@@ -91,6 +111,9 @@ class _Handler(BaseHTTPRequestHandler):
             if not isinstance(command, dict):
                 raise ValueError("a command is an object")
             self.server.run.command(**command)
+        except RecursionError:
+            self._answer_json({"error": "a command is nested too deeply"}, HTTPStatus.BAD_REQUEST)
+            return
         except (ValueError, TypeError) as error:
             self._answer_json({"error": str(error)}, HTTPStatus.BAD_REQUEST)
             return

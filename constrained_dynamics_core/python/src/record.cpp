@@ -20,6 +20,7 @@ Record::Record(std::shared_ptr<const Dynamics> recorded, const Scenario * scenar
   width(constraint_force, system.speed_count());
   width(position, set.row_count());
   width(velocity, set.row_count());
+  width(active, set.size());
   for (Channel * channel : {&wrench_point, &wrench_force, &wrench_torque})
   {
     width(*channel, 3 * set.wrench_count());
@@ -51,6 +52,10 @@ void Record::add(const Simulation & simulation)
   }
   position.add(workspace.rows().position);
   velocity.add(workspace.rows().velocity);
+  for (int i = 0; i < dynamics->constraints().size(); ++i)
+  {
+    active.add(workspace.is_active(i) ? 1.0 : 0.0);
+  }
   kinetic_energy.add(simulation.kinetic_energy());
   potential_energy.add(simulation.potential_energy());
   status.push_back(static_cast<std::uint8_t>(simulation.last_status()));

@@ -36,12 +36,18 @@ public:
   void add(const Simulation & simulation);
 
   std::size_t size() const { return time.values.size(); }
+  /// Null where there is no scenario.
+  std::shared_ptr<const ContactSet> contacts() const
+  {
+    return scenario_ ? scenario_->contacts() : nullptr;
+  }
 
   std::shared_ptr<const Dynamics> dynamics;
   std::vector<std::string> observable_names;
   Channel time, q, u, acceleration, inputs, multipliers, constraint_force;
   Channel wrench_point, wrench_force, wrench_torque;  // on body a
   Channel position, velocity, kinetic_energy, potential_energy, observables;
+  Channel active;  // 1: the constraint is in force
   std::vector<std::uint8_t> status;
   std::vector<int> rank;
   std::vector<ContactEvent> events;

@@ -166,6 +166,7 @@ void bind_record(nb::module_ & module)
   triples("wrench_torque", &Record::wrench_torque, "(T, w, 3) [N m]");
   vectors("position", &Record::position, "φ (T, m)");
   vectors("velocity", &Record::velocity, "φ̇ or ψ (T, m)");
+  vectors("active", &Record::active, "whether each constraint is in force, 1 or 0 (T, c)");
   scalar("kinetic_energy", &Record::kinetic_energy, "(T) [J]");
   scalar("potential_energy", &Record::potential_energy, "(T) [J]");
   vectors("observables", &Record::observables, "(T, k), in the order of observable_names");
@@ -198,6 +199,7 @@ void bind_record(nb::module_ & module)
       { return nb::ndarray<nb::numpy, const int>(r.rank.data(), {r.size()}, nb::find(r)); },
       "(T)")
     .def_ro("events", &Record::events)
+    .def_prop_ro("contacts", &Record::contacts, "the ContactSet of the scenario; None without one")
     .def_ro("result", &Record::result)
     .def_prop_ro("dynamics", [](const Record & r) { return r.dynamics; })
     .def_ro("observable_names", &Record::observable_names)

@@ -14,6 +14,7 @@ import pytest
 import constrained_dynamics as cd
 from constrained_dynamics import page, rotations, shapes
 from constrained_dynamics.drawing import Drawing
+from constrained_dynamics.residuals import largest_violation
 from conftest import SMALL_EXAMPLES
 from test_dynamics import LENGTH, rod
 
@@ -166,6 +167,32 @@ def test_quaternions_expect_rotations_back(random):
     np.testing.assert_allclose(np.abs(np.sum(found * expected, axis=1)), 1.0, atol=1e-12)
 
 
+def test_open_contact_expect_no_violation_and_impulses_as_marks():
+    scenario = cd.Scenario.load(cd.example("bouncing_ball"))
+    record = scenario.run()
+    height = np.abs(record.position).max()
+    assert height > 0.1 and record.active.shape == (len(record), len(record.dynamics.constraints))
+    plots = {plot["id"]: plot for plot in page._plots(record)["plots"]}
+    for line in plots["violation"]["lines"]:
+        assert max(line["y"]) < 1e-6, line["name"]
+    marks = [line for line in plots["forces"]["lines"] if line["mode"] == "markers"]
+    hits = [event for event in record.events if event.impulse != 0.0]
+    assert len(marks) == 1 and "N s" in marks[0]["name"] and "N s" in plots["forces"]["axis"]
+    np.testing.assert_allclose(marks[0]["y"], [abs(event.impulse) for event in hits], rtol=1e-5)
+
+
+def test_violation_expect_rows_in_force_and_contacts_inside():
+    scenario = cd.Scenario.load(cd.example("bouncing_ball"))
+    constraints, contacts = scenario.dynamics.constraints, scenario.contacts
+    side = contacts.contacts[0].side
+    position, velocity = np.array([[-0.3 * side], [0.2 * side], [0.2 * side]]), np.array([[1.0], [2.0], [3.0]])
+    found = largest_violation(position, velocity, [[0.0], [0.0], [1.0]], constraints, contacts)
+    np.testing.assert_array_equal(found[0], [0.0, 0.2, 0.2])  # open, open but inside, in force
+    np.testing.assert_array_equal(found[1], [0.0, 0.0, 3.0])
+    none = largest_violation(np.zeros((2, 0)), np.zeros((2, 0)), np.zeros((2, 0)), [])
+    np.testing.assert_array_equal(none, np.zeros((2, 2)))
+
+
 def test_command_expect_exit_code_and_message(folder, capsys):
     assert page.main(["missing"]) == 2
     assert "there is no example 'missing'" in capsys.readouterr().err
@@ -174,6 +201,14 @@ def test_command_expect_exit_code_and_message(folder, capsys):
 
 
 # ---- in a browser --------------------------------------------------------------------------------
+
+
+@needs_browser
+def test_bouncing_ball_in_browser_expect_marks_in_the_force_plot(folder):
+    path = folder / "bouncing_ball.html"
+    page.write_scenario_page(cd.example("bouncing_ball"), path)
+    check = self_check(path, 0.5)
+    assert all(count >= 1 for count in check["plots"]) and len(check["plots"]) == 3
 
 
 @needs_browser

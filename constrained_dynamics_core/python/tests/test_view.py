@@ -1,6 +1,7 @@
 """The live view: the run behind it, its server, and a real browser."""
 import http.client
 import json
+import socket
 import threading
 import time
 
@@ -150,6 +151,11 @@ def test_bad_commands_expect_messages(pendulum_file):
     for action, values, what in [
             ("jump", {}, "there is no command 'jump'"), ("push", {"body": "moon", "impulse": [1]}, "moon"),
             ("push", {"body": "dx", "impulse": ["a"]}, "impulse is 'a'"),
+            ("push", {"body": "dx", "impulse": 3}, "impulse is 3"), ("push", {"body": "dx", "impulse": []}, "impulse"),
+            ("push", {"body": "dx", "impulse": [10 ** 400]}, "impulse is 1000"),
+            ("push", {"body": "dx", "impulse": [10 ** 9000]}, "an integer of"),
+            ("parameter", {"name": "m", "value": "2"}, "m is '2'"), ("parameter", {"name": "m", "value": True}, "m is True"),
+            ("parameter", {"name": "m", "value": None}, "m is None"), ("parameter", {"name": ["m"], "value": 1}, "parameter"),
             ("speed", {"value": float("nan")}, "speed is nan"),
             ("parameter", {"name": "k", "value": 1}, "there is no parameter 'k'"),
             ("parameter", {"name": "m", "value": -1.0}, "m = -1"), ("parameter", {"name": "l", "value": 0}, "l = 0"),
@@ -229,6 +235,48 @@ def test_server_expect_page_state_and_commands(server):
     assert ask(server, "GET", "/etc/passwd")[0] == 404
 
 
+@pytest.mark.parametrize("body", [
+    '{"action": "speed", "value": 1e999}', '{"action": "speed", "value": %s}' % ("9" * 5000),
+    '{"action": "speed", "value": %s}' % ("9" * 400), '{"action": "speed", "value": NaN}',
+    '{"action": "speed", "value": "1"}', '{"action": "push", "body": "dx", "impulse": {"a": 1}}',
+    '{"action": "push", "body": "dx", "impulse": [[1]]}', '{"action": ["speed"]}', '{"action": null}',
+    '{"action": "speed", "value": 1, "": 2}', "[" * 30000, b"\xff\xfe", '{"action": "parameter", "name": "m", "value": 1e-320}'])
+def test_server_expect_a_message_for_malformed_commands(server, body, capsys):
+    status, data = ask(server, "POST", "/command", body)
+    assert status == 400 and json.loads(data)["error"]
+    assert json.loads(ask(server, "GET", "/state")[1])["parameters"]["m"] == 2.0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("length", ["-1", "1_0", "٣", "9" * 30, "x", ""])
+def test_server_expect_a_message_for_malformed_lengths(server, length, capsys):
+    with socket.create_connection(server.server_address[:2], timeout=30) as connection:
+        connection.sendall(("POST /command HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
+                            "Content-Length: %s\r\n\r\n" % (server.server_address[1], length)).encode("utf-8"))
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_server_expect_few_threads_however_many_connections(server, monkeypatch):
+    monkeypatch.setattr(view._Handler, "timeout", 0.5)
+    before = threading.active_count()
+    connections = []
+    try:
+        for _ in range(200):
+            connections.append(socket.create_connection(server.server_address[:2], timeout=30))
+            connections[-1].sendall(b"POST /command HTTP/1.1\r\nContent-Le")  # and no more
+        time.sleep(0.2)
+        assert threading.active_count() <= before + view.MOST_CONNECTIONS
+        limit = time.monotonic() + 20.0
+        while threading.active_count() > before and time.monotonic() < limit:
+            time.sleep(0.05)
+        assert threading.active_count() <= before  # half requests are given up
+    finally:
+        for connection in connections:
+            connection.close()
+    assert ask(server, "GET", "/state")[0] == 200
+
+
 def test_server_expect_pages_of_others_refused(server):
     assert server.server_address[0] == "127.0.0.1"
     command = json.dumps({"action": "pause"})
@@ -270,6 +318,13 @@ def test_browser_expect_motion_slider_push_and_switch(server, tmp_path):
         browser.wait("Math.abs(cdLive.state.parameters.g - 19.62) < 1e-9")
         heavier = browser.evaluate("cdLive.state.multipliers[0]")
         assert 1.5 < heavier / force < 2.5
+        # A cleared field is no 0: the value stays, and so does the field.
+        browser.evaluate("""(() => { const n = document.querySelector('input[name=g]').parentNode
+                            .querySelector('input[type=number]'); n.value = ''; n.dispatchEvent(new Event('change')); })()""")
+        browser.wait("document.getElementById('notes').textContent.includes('g: not a number')")
+        field = "document.querySelector('input[name=g]').parentNode.querySelector('input[type=number]').value"
+        assert float(browser.evaluate(field)) == 19.62
+        assert abs(browser.evaluate("cdLive.state.parameters.g") - 19.62) < 1e-9
         # A push changes the speed.
         speed = browser.evaluate("cdLive.state.u[0]")
         browser.evaluate("document.getElementById('body').value = 'dx'; document.getElementById('impulse').value = 3")

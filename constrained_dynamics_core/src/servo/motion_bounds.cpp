@@ -23,8 +23,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // What is left of the largest rate decays within 10 ms, or two periods where these are longer.
 constexpr double kDecay = 100.0;
 constexpr double kPeriods = 2.0;
+// Of the largest velocity, for what the motion changes while controls are held.
+constexpr double kHeldVelocity = 0.98;
 // The last part of the way to a limit is slower than the decay, so that it can follow.
 constexpr double kDecayOverStiffness = 4.0;
+
+// Accelerations below this fraction of the deceleration do not count.
+constexpr double kRounding = 1e-10;
 
 /// One number a coordinate: what is given, or `fallback` of each.
 template <class Fallback>
@@ -80,6 +85,7 @@ MotionBounds::MotionBounds(const System & system, const MotionLimits & limits, d
       return std::isfinite(velocity(i)) ? velocity(i) / MotionLimits::kStopTime
                                         : MotionLimits::kDeceleration;
     });
+  const double margin = period > 0.0 ? kHeldVelocity : 1.0;
   for (Eigen::Index i = 0; i < system.coordinate_count() && limits.enabled; ++i)
   {
     const std::string & name = system.coordinate_names()[static_cast<std::size_t>(i)];
@@ -102,7 +108,8 @@ MotionBounds::MotionBounds(const System & system, const MotionLimits & limits, d
     }
     if (std::isfinite(lower(i)) || std::isfinite(upper(i)) || std::isfinite(velocity(i)))
     {
-      bounds_.push_back({static_cast<int>(i), lower(i), upper(i), velocity(i), deceleration(i)});
+      bounds_.push_back(
+        {static_cast<int>(i), lower(i), upper(i), margin * velocity(i), deceleration(i)});
     }
   }
   lower_.setZero(count());
@@ -144,6 +151,9 @@ void MotionBounds::update(const SystemTerms & terms) noexcept CD_NONBLOCKING
       // Beyond a limit already: what the motion goes towards counts.
       (rate > 0.0 ? lower_(i) : upper_(i)) = rate > 0.0 ? upper_(i) : lower_(i);
     }
+    // At rest at a limit rounding is no motion towards it.
+    lower_(i) -= kRounding * bound.deceleration;
+    upper_(i) += kRounding * bound.deceleration;
     brake_(i) = std::clamp(-decay_ * rate, -bound.deceleration, bound.deceleration);
   }
 }

@@ -326,4 +326,35 @@ TEST(ServoScenario, when_items_are_wrong_expect_messages_that_name_them)
     HasSubstr("RigidBodySystem"));
 }
 
+TEST(ServoScenario, when_limits_of_motion_are_given_expect_them_in_the_law_or_refused)
+{
+  const std::string system =
+    "system: {coordinates: [x, y], kinetic: dx^2 + dy^2, inputs: {fx: {x: 1}, fy: {y: 1}}}\n"
+    "servo: [{name: x, type: joint, joint: x, value: 3}]\nservo_law: {limits: ";
+  const Scenario scenario = Scenario::from_text(
+    system + "{position: {x: [-1, 2]}, velocity: {y: 0.5}, deceleration: {x: 4}}}\n");
+  const MotionLimits & limits = scenario.servo_law()->options().motion_limits;
+  ASSERT_EQ(limits.lower.size(), 2);
+  EXPECT_EQ(limits.lower(0), -1.0);
+  EXPECT_EQ(limits.upper(0), 2.0);
+  EXPECT_FALSE(std::isfinite(limits.upper(1)));
+  EXPECT_EQ(limits.velocity(1), 0.5);
+  EXPECT_EQ(limits.deceleration(0), 4.0);
+  EXPECT_NEAR(limits.deceleration(1), 0.5 / MotionLimits::kStopTime, 1e-15);
+  ServoWorkspace servo(*scenario.servo_law());
+  const State & start = scenario.initial();
+  scenario.servo_law()->prepare(start, servo);
+  EXPECT_EQ(
+    scenario.servo_law()->evaluate(0.0, Eigen::Vector2d(2.0, 0.0), start.u, servo),
+    Status::kLimited);
+  EXPECT_TRUE(servo.result().at_motion_limit[0]);
+  EXPECT_FALSE(servo.result().at_motion_limit[1]);
+  EXPECT_THAT(
+    message_of(system + "{position: model}}\n"), HasSubstr("position: model: allowed for robots"));
+  EXPECT_THAT(message_of(system + "{position: {z: [0, 1]}}}\n"), HasSubstr("limits.position.z"));
+  EXPECT_THAT(message_of(system + "{position: {x: [1, 0]}}}\n"), HasSubstr("lower < upper"));
+  EXPECT_THAT(message_of(system + "{velocity: -1}}\n"), HasSubstr("limits.velocity: -1"));
+  EXPECT_THAT(message_of(system + "{deceleration: 0}}\n"), HasSubstr("limits.deceleration: 0"));
+}
+
 }  // namespace constrained_dynamics
