@@ -106,7 +106,8 @@ std::string describe_accuracy(const RunReport & report)
     std::string work;
     for (std::size_t k = 0; k < cd::kWorkKinds; ++k)
     {
-      if (energy.work[k] != 0.0)
+      // Less is rounding of what does not work.
+      if (std::abs(energy.work[k]) > 1e-12 * energy.scale)
       {
         work += (work.empty() ? "" : ", ") + std::string(cd::to_string(static_cast<cd::Work>(k))) +
                 " " + format(energy.work[k], 6) + " J";
@@ -176,7 +177,9 @@ std::string remedy(const RunReport & report)
   const double factor = std::isfinite(error) && error > 0.0
                           ? std::pow(0.5 * options.error_tolerance / error, 0.25)
                           : 0.1;
-  const double step = std::clamp(factor, 0.01, 0.9) * options.step;
+  const double longest =
+    std::min(options.step, report.scenario.run().until - report.scenario.initial().time);
+  const double step = std::clamp(factor, 0.01, 0.9) * longest;
   return "set run.step to " + format(step, 1) + " (now " + format(options.step, 3) +
          ") or run.integrator to dopri5";
 }

@@ -18,6 +18,31 @@ constexpr double kDopriWeights[] = {
 constexpr double kDopriError[] = {71.0 / 57600.0,      0.0,          -71.0 / 16695.0, 71.0 / 1920.0,
                                   -17253.0 / 339200.0, 22.0 / 525.0, -1.0 / 40.0};
 
+/// Weights for the part θ of a step: those of the dense output (Hairer, Nørsett, Wanner, Solving
+/// ODEs I, II.6), so that work ends where the motion does.
+std::array<double, 7> dopri_weights(double theta) noexcept
+{
+  // Each is θ² (3 − 2θ) weight + θ² (1 − θ)² (c + d θ), and the ends belong to the first and last.
+  constexpr double kConstant[] = {-12793612615.0 / 11282082432.0,  0.0,
+                                  88272555100.0 / 32700410799.0,   -11083301675.0 / 1880347072.0,
+                                  759212249535.0 / 199316789632.0, -1648467425.0 / 822651844.0,
+                                  74144470.0 / 29380423.0};
+  constexpr double kSlope[] = {157015080.0 / 11282082432.0,      0.0,
+                               -1570150800.0 / 32700410799.0,    785075400.0 / 1880347072.0,
+                               -114463993320.0 / 199316789632.0, 389220480.0 / 822651844.0,
+                               -8293050.0 / 29380423.0};
+  const double left = 1.0 - theta;
+  std::array<double, 7> weights{};
+  for (std::size_t i = 0; i < weights.size(); ++i)
+  {
+    weights[i] = theta * theta * (3.0 - 2.0 * theta) * kDopriWeights[i] +
+                 theta * theta * left * left * (kConstant[i] + kSlope[i] * theta);
+  }
+  weights[0] += theta * left * left;
+  weights[6] -= theta * theta * left;
+  return weights;
+}
+
 // Energies below this fraction of the potential energy are rounding of it.
 constexpr double kEnergyRounding = 1e-10;
 
@@ -389,23 +414,8 @@ void RunBook::add_dopri_step(
   account(time, stages_[0]);
   see(x, workspace);
   const double h = step_end - time;
-  std::array<double, kWorkKinds> work{};
-  for (std::size_t k = 0; k < kWorkKinds; ++k)
-  {
-    for (std::size_t i = 0; i < kMostStages; ++i)
-    {
-      work[k] += h * kDopriWeights[i] * stages_[i].power[k];
-    }
-    if (end < step_end)
-    {
-      // Hermite's polynomial of the work.
-      const double s = (end - time) / h;
-      work[k] = s * s * (3.0 - 2.0 * s) * work[k] +
-                h * s * (1.0 - s) *
-                  ((1.0 - s) * stages_[0].power[k] - s * stages_[kMostStages - 1].power[k]);
-    }
-  }
-  add_work(work);
+  const std::array<double, kMostStages> weights = dopri_weights((end - time) / h);
+  add_step(h, weights.data(), static_cast<int>(kMostStages));
   change_.setZero();
   for (std::size_t i = 0; i < kMostStages; ++i)
   {

@@ -251,8 +251,8 @@ RunResult Simulation::run_fixed(double until, double output_interval, const Obse
     if (has_output(status))
     {
       ++step_index_;
-      watch_limits();
       status = after_step();
+      watch_limits();
       book_->add_events(events_, std::min(events, events_.size()));
     }
     if (!has_output(status))
