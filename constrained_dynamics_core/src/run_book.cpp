@@ -304,7 +304,8 @@ void RunBook::account(double time, const Sample & at) noexcept
   }
 }
 
-void RunBook::add_events(const std::vector<ContactEvent> & events, std::size_t first) noexcept
+void RunBook::add_events(
+  const std::vector<ContactEvent> & events, std::size_t first, double time) noexcept
 {
   if (first >= events.size())
   {
@@ -321,6 +322,11 @@ void RunBook::add_events(const std::vector<ContactEvent> & events, std::size_t f
                          events[i].time == events[i - 1].time &&
                          events[i].energy_change == events[i - 1].energy_change;
     impacts += is_same ? 0.0 : events[i].energy_change;
+    if (events[i].kind == ContactEventKind::kImpact && time > events[i].time)
+    {
+      before_impact_ = last_;
+      late_ = std::max(late_, time - events[i].time);
+    }
   }
   add_work(work);
 }
@@ -366,6 +372,17 @@ void RunBook::reach(
   double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
   const Workspace & workspace) noexcept
 {
+  if (late_ > 0.0)
+  {
+    // The last part of the step was made without the impact.
+    std::array<double, kWorkKinds> work{};
+    for (std::size_t k = 0; k < kWorkKinds; ++k)
+    {
+      work[k] = late_ * (last_.power[k] - before_impact_.power[k]);
+    }
+    add_work(work);
+    late_ = 0.0;
+  }
   account(time, last_);
   see(x, workspace);
   if (inputs_jumped_)

@@ -63,8 +63,11 @@ public:
 
   /// Slopes from here on are not those before.
   void interrupt() noexcept { smooth_ = 0; }
-  /// Energy that events from number `first` on changed.
-  void add_events(const std::vector<ContactEvent> & events, std::size_t first) noexcept;
+  /// Energy that events from number `first` on changed. Where fixed steps saw an impact late, the
+  /// contacts went back to it and forth again: then what was measured last is the state of `time`
+  /// before that.
+  void add_events(
+    const std::vector<ContactEvent> & events, std::size_t first, double time) noexcept;
   /// What was measured last is the end of the run.
   void finish(double time) noexcept;
 
@@ -105,6 +108,8 @@ private:
   Sample last_;
   std::array<Sample, kMostStages> stages_;
   EnergyBalance balance_;
+  Sample before_impact_;
+  double late_ = 0.0;       // how long an impact was over when it was seen [s]
   double work_size_ = 0.0;  // ∫ |power| dt
   double largest_kinetic_ = 0.0;
   double largest_potential_ = 0.0;

@@ -253,7 +253,7 @@ RunResult Simulation::run_fixed(double until, double output_interval, const Obse
       ++step_index_;
       status = after_step();
       watch_limits();
-      book_->add_events(events_, std::min(events, events_.size()));
+      book_->add_events(events_, std::min(events, events_.size()), state_.time);
     }
     if (!has_output(status))
     {

@@ -594,7 +594,7 @@ TEST(Limits, when_exceeded_expect_a_report_and_no_force)
   EXPECT_LT(done.result.exceeded_limits[0].value, -1.1);
   EXPECT_GT(done.result.exceeded_limits[0].first_time, 0.0);
   EXPECT_EQ(done.result.exceeded_limits[1].kind, LimitKind::kVelocity);
-  EXPECT_EQ(done.result.exceeded_limits[1].value, -3.5);
+  EXPECT_GT(std::abs(done.result.exceeded_limits[1].value), 3.5);
   EXPECT_EQ(done.result.exceeded_limits[1].first_time, 0.0);
   EXPECT_EQ(done.result.status, Status::kOk);
   EXPECT_TRUE(

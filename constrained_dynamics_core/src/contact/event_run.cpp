@@ -350,7 +350,7 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
         // What came to be in force is met exactly from here on.
         load(x);
         accept(stop, x);
-        book_->add_events(events_, std::min(first_event, events_.size()));
+        book_->add_events(events_, std::min(first_event, events_.size()), stop);
         name_rows();
         if (stop >= until || output.next() <= stop)
         {
