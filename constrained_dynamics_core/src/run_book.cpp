@@ -107,11 +107,27 @@ RunBook::RunBook(const Dynamics & dynamics, const ContactSet & contacts)
   }
 }
 
+void RunBook::forget() noexcept
+{
+  sizes_ = Sizes{};
+  start_.resize(0);
+}
+
+void RunBook::open() noexcept
+{
+  balance_ = EnergyBalance{};
+  error_ = Norms{};
+  pending_ = Norms{};
+  smooth_ = 0;
+  late_ = 0.0;
+  inputs_held_ = false;
+  inputs_jumped_ = false;
+}
+
 void RunBook::start(
   double time, const ConstVectorRef & x, const Eigen::VectorXd & inputs, Workspace & workspace)
 {
   const System & system = dynamics_.system();
-  start_ = x;
   change_.setZero(x.size());
   inputs_ = inputs;
   for (auto * vectors : {&old_x_, &old_slope_})
@@ -119,10 +135,15 @@ void RunBook::start(
     vectors->fill(Eigen::VectorXd::Zero(x.size()));
   }
   slopes_.fill(Eigen::VectorXd::Zero(x.size()));
-  start_time_ = time;
   measure(inputs, workspace);
   balance_.start = last_.kinetic + last_.potential;
   account(time, last_);
+  if (start_.size() > 0)
+  {
+    return;
+  }
+  start_ = x;
+  start_time_ = time;
   // A solve along the tree has no Q.
   weight_.setZero(system.speed_count());
   if (system.update_dynamics(workspace.system_data()) == Status::kOk)
@@ -262,7 +283,7 @@ void RunBook::add_work(const std::array<double, kWorkKinds> & work) noexcept
   for (std::size_t k = 0; k < kWorkKinds; ++k)
   {
     balance_.work[k] += work[k];
-    work_size_ += std::abs(work[k]);
+    sizes_.work += std::abs(work[k]);
   }
 }
 
@@ -292,11 +313,11 @@ void RunBook::add_step(double h, const double * weights, int stage_count) noexce
 void RunBook::account(double time, const Sample & at) noexcept
 {
   time_ = time;
-  largest_kinetic_ = std::max(largest_kinetic_, at.kinetic);
-  largest_potential_ = std::max(largest_potential_, std::abs(at.potential));
+  sizes_.kinetic = std::max(sizes_.kinetic, at.kinetic);
+  sizes_.potential = std::max(sizes_.potential, std::abs(at.potential));
   balance_.end = at.kinetic + at.potential;
   balance_.error = balance_.end - balance_.start - balance_.total_work();
-  balance_.scale = std::max({largest_kinetic_, work_size_, kEnergyRounding * largest_potential_});
+  balance_.scale = std::max({sizes_.kinetic, sizes_.work, kEnergyRounding * sizes_.potential});
   if (!(std::abs(balance_.error) <= balance_.largest_error))
   {
     balance_.largest_error = std::abs(balance_.error);
@@ -359,13 +380,13 @@ RunBook::Norms RunBook::norms(const ConstVectorRef & dx, const Workspace & works
 
 void RunBook::see(const ConstVectorRef & x, const Workspace & workspace) noexcept
 {
-  largest_place_ = std::max(largest_place_, norms(x, workspace).coordinates);
+  sizes_.place = std::max(sizes_.place, norms(x, workspace).coordinates);
   change_ = x;
   change_.head(workspace.terms().coordinates.size()) -=
     start_.head(workspace.terms().coordinates.size());
   const Norms size = norms(change_, workspace);
-  largest_.coordinates = std::max(largest_.coordinates, size.coordinates);
-  largest_.speeds = std::max(largest_.speeds, size.speeds);
+  sizes_.state.coordinates = std::max(sizes_.state.coordinates, size.coordinates);
+  sizes_.state.speeds = std::max(sizes_.state.speeds, size.speeds);
 }
 
 void RunBook::reach(
@@ -447,15 +468,15 @@ double RunBook::step_error() const noexcept
 {
   // Displacements below this fraction of the coordinates are rounding of them.
   constexpr double kRounding = 1e-9;
-  const double place = kRounding * largest_place_;
+  const double place = kRounding * sizes_.place;
   const double duration = time_ - start_time_;
   const double speed =
     std::max(std::sqrt(2.0 * balance_.scale), duration > 0.0 ? place / duration : 0.0);
-  const double rest_speed = std::sqrt(2.0 * kEnergyRounding * largest_potential_);
+  const double rest_speed = std::sqrt(2.0 * kEnergyRounding * sizes_.potential);
   const auto ratio = [](double error, double size) { return size > 0.0 ? error / size : 0.0; };
   return std::max(
-    ratio(error_.speeds, std::max(largest_.speeds, speed)),
-    ratio(error_.coordinates, std::max({largest_.coordinates, place, rest_speed * duration})));
+    ratio(error_.speeds, std::max(sizes_.state.speeds, speed)),
+    ratio(error_.coordinates, std::max({sizes_.state.coordinates, place, rest_speed * duration})));
 }
 
 }  // namespace constrained_dynamics

@@ -29,7 +29,11 @@ class RunBook
 public:
   RunBook(const Dynamics & dynamics, const ContactSet & contacts);
 
-  /// A run starts at the state of the workspace, which was solved with these inputs.
+  /// A motion begins, of one or more runs: sizes are those of all its runs.
+  void forget() noexcept;
+  /// A run begins.
+  void open() noexcept;
+  /// It starts at the state of the workspace, which was solved with these inputs.
   /// @param x coordinates and speeds.
   void start(
     double time, const ConstVectorRef & x, const Eigen::VectorXd & inputs, Workspace & workspace);
@@ -109,13 +113,20 @@ private:
   std::array<Sample, kMostStages> stages_;
   EnergyBalance balance_;
   Sample before_impact_;
-  double late_ = 0.0;       // how long an impact was over when it was seen [s]
-  double work_size_ = 0.0;  // ∫ |power| dt
-  double largest_kinetic_ = 0.0;
-  double largest_potential_ = 0.0;
+  double late_ = 0.0;  // how long an impact was over when it was seen [s]
+  /// What errors are relative to.
+  struct Sizes
+  {
+    double work = 0.0;  // ∫ |power| dt
+    double kinetic = 0.0;
+    double potential = 0.0;
+    Norms state;         // displacement from the start, and speed
+    double place = 0.0;  // the coordinates themselves
+  };
+  Sizes sizes_;
 
   Eigen::VectorXd weight_;  // of the speeds
-  Eigen::VectorXd start_;
+  Eigen::VectorXd start_;   // of the motion
   Eigen::VectorXd change_;
   Eigen::VectorXd inputs_;    // of the last evaluation
   bool inputs_held_ = false;  // all stages of the step have the same
@@ -129,8 +140,6 @@ private:
   int smooth_ = 0;  // how many states in a row belong together
   Norms error_;
   Norms pending_;  // of a step that may still get a neighbour
-  Norms largest_;  // displacement from the start, and speed
-  double largest_place_ = 0.0;
   double start_time_ = 0.0;
   double time_ = 0.0;  // of the last state
 };

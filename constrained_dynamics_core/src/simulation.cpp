@@ -116,6 +116,7 @@ Simulation::Simulation(
   // The direction of a slip as small as the tolerance is one of errors.
   contacts_->set_least_creep(is_adaptive ? 10.0 * options_.absolute_tolerance : 0.0);
   contacts_->reset(workspace_);
+  run_book_ = std::make_unique<RunBook>(*dynamics_, contacts_->contacts());
 }
 
 Simulation::~Simulation() = default;
@@ -134,6 +135,7 @@ RankReport Simulation::start(const State & state)
   state_ = state;
   mode_status_ = Status::kOk;
   counts_ = RunResult{};
+  run_book_->forget();
   start_time_ = state.time;
   step_index_ = 0;
   events_.clear();

@@ -51,7 +51,6 @@ RunResult Simulation::run(double until, double output_interval, const Observer &
   counts_ = RunResult{};
   naming_.fill(Naming::kNothing);
   // Books, and memory for events, are of runs and not of steps outside of them, however a run ends.
-  RunBook book(*dynamics_, contacts_->contacts());
   LimitWatch limits(dynamics_->system());
   struct Running
   {
@@ -65,14 +64,15 @@ RunResult Simulation::run(double until, double output_interval, const Observer &
     Simulation & of;
   };
   const Running running(*this);
-  book_ = &book;
+  book_ = run_book_.get();
+  book_->open();
   limits_ = options_.watch_limits ? &limits : nullptr;
   Status status = apply_due_changes();
   bool goes_on = true;
   status = has_output(status) ? worse(status, evaluate()) : status;
   if (has_output(status))
   {
-    book.start(state_.time, stage_, input_values_, workspace_);
+    book_->start(state_.time, stage_, input_values_, workspace_);
     watch_limits();
     status = show_solved(status, observer, goes_on);
   }

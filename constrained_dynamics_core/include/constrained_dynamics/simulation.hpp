@@ -266,7 +266,8 @@ private:
   Eigen::VectorXd mean_acceleration_;
   std::vector<Eigen::VectorXd> slopes_;
   RunResult counts_;
-  RunBook * book_ = nullptr;  // of the run that is under way
+  std::unique_ptr<RunBook> run_book_;
+  RunBook * book_ = nullptr;  // while a run is under way
   LimitWatch * limits_ = nullptr;
   std::atomic<bool> stop_requested_{false};
   double shown_time_ = 0.0;  // of the last output
