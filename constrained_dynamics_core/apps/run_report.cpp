@@ -335,9 +335,10 @@ std::vector<std::string> run_warnings(const RunReport & report)
       }
     }
     all.push_back(
-      "limits of " + list(names) +
-      " were exceeded; run.limits: stop makes stops of position "
-      "limits, run.limits: ignore does not look");
+      "limits of " + list(names) + " were exceeded; " +
+      (report.scenario.run().limits == cd::LimitMode::kStop
+         ? "velocity limits do not act"
+         : "they do not act (run.limits: stop makes stops of position limits)"));
   }
   if (report.simulation.lost_event_count() > 0)
   {

@@ -90,8 +90,8 @@ void LimitWatch::start()
 void LimitWatch::look(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
   CD_NONBLOCKING
 {
-  // Stops hold coordinates to some roundings.
-  constexpr double kRounding = 1e-8;
+  // Relative: beyond this is not what fixed steps leave of a stop.
+  constexpr double kRounding = 1e-6;
   for (Watched & watched : watched_)
   {
     ExceededLimit & limit = watched.limit;

@@ -352,6 +352,18 @@ void RunBook::add_events(
   add_work(work);
 }
 
+void RunBook::add_late_work() noexcept
+{
+  // The last part of the step was made without the impact.
+  std::array<double, kWorkKinds> work{};
+  for (std::size_t k = 0; k < kWorkKinds; ++k)
+  {
+    work[k] = late_ * (last_.power[k] - before_impact_.power[k]);
+  }
+  add_work(work);
+  late_ = 0.0;
+}
+
 void RunBook::finish(double time) noexcept
 {
   account(time, last_);
@@ -393,17 +405,6 @@ void RunBook::reach(
   double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
   const Workspace & workspace) noexcept
 {
-  if (late_ > 0.0)
-  {
-    // The last part of the step was made without the impact.
-    std::array<double, kWorkKinds> work{};
-    for (std::size_t k = 0; k < kWorkKinds; ++k)
-    {
-      work[k] = late_ * (last_.power[k] - before_impact_.power[k]);
-    }
-    add_work(work);
-    late_ = 0.0;
-  }
   account(time, last_);
   see(x, workspace);
   if (inputs_jumped_)

@@ -68,10 +68,12 @@ public:
   /// Slopes from here on are not those before.
   void interrupt() noexcept { smooth_ = 0; }
   /// Energy that events from number `first` on changed. Where fixed steps saw an impact late, the
-  /// contacts went back to it and forth again: then what was measured last is the state of `time`
-  /// before that.
+  /// contacts went back to it and forth again from the state of `time`, which was measured last.
   void add_events(
     const std::vector<ContactEvent> & events, std::size_t first, double time) noexcept;
+  /// Whether they did. Then what acts after it is to be measured and booked.
+  bool is_late() const noexcept { return late_ > 0.0; }
+  void add_late_work() noexcept;
   /// What was measured last is the end of the run.
   void finish(double time) noexcept;
 

@@ -254,6 +254,11 @@ RunResult Simulation::run_fixed(double until, double output_interval, const Obse
       status = after_step();
       watch_limits();
       book_->add_events(events_, std::min(events, events_.size()), state_.time);
+      if (book_->is_late())
+      {
+        book_->measure(input_values_, workspace_);
+        book_->add_late_work();
+      }
     }
     if (!has_output(status))
     {
