@@ -104,6 +104,10 @@ RunBook::RunBook(const Dynamics & dynamics, const ContactSet & contacts)
     const int first = set.row_offset(friction.constraint);
     const int count = set[friction.constraint].row_count();
     std::fill_n(is_friction_row_.begin() + first, count, static_cast<char>(1));
+    if (friction.dahl_stiffness == 0.0)
+    {
+      dry_frictions_.emplace_back(first, count);
+    }
   }
 }
 
@@ -226,6 +230,15 @@ void RunBook::book_rows(SystemPower & system, Workspace & workspace) noexcept
     if (level_of_row_[i] != RowLevel::kAcceleration)
     {
       drift += lambda(row) * rows.velocity(row);
+    }
+  }
+  // Dry friction takes from the slip; where it gives, beyond the end of a slip, that is error.
+  for (const auto & [first, count] : dry_frictions_)
+  {
+    if (!workspace.is_active(constraint_of_row_[static_cast<std::size_t>(first)]))
+    {
+      const double power = lambda.segment(first, count).dot(rows.velocity.segment(first, count));
+      book(Work::kFriction) -= std::max(0.0, power);
     }
   }
   rest -= drift;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Core>
@@ -109,6 +110,7 @@ private:
   std::vector<int> constraint_of_row_;
   std::vector<RowLevel> level_of_row_;
   std::vector<char> is_friction_row_;
+  std::vector<std::pair<int, int>> dry_frictions_;  // first row and number of rows; none of Dahl's
   bool is_baumgarte_;
 
   Sample last_;
