@@ -163,7 +163,7 @@ void RunBook::start(
 // ---- power
 // ------------------------------------------------------------------------------
 
-void RunBook::measure(const Eigen::VectorXd & inputs, Workspace & workspace) noexcept
+void RunBook::measure(const Eigen::VectorXd & inputs, Workspace & workspace) noexcept CD_NONBLOCKING
 {
   const System & system = dynamics_.system();
   const Solution & solution = workspace.solution();
@@ -300,7 +300,7 @@ void RunBook::add_work(const std::array<double, kWorkKinds> & work) noexcept
   }
 }
 
-void RunBook::keep_stage(int i, const Eigen::VectorXd & inputs) noexcept
+void RunBook::keep_stage(int i, const Eigen::VectorXd & inputs) noexcept CD_NONBLOCKING
 {
   stages_[static_cast<std::size_t>(i)] = last_;
   const bool is_same = inputs == inputs_;
@@ -310,7 +310,7 @@ void RunBook::keep_stage(int i, const Eigen::VectorXd & inputs) noexcept
   inputs_ = inputs;
 }
 
-void RunBook::add_step(double h, const double * weights, int stage_count) noexcept
+void RunBook::add_step(double h, const double * weights, int stage_count) noexcept CD_NONBLOCKING
 {
   std::array<double, kWorkKinds> work{};
   for (std::size_t i = 0; i < static_cast<std::size_t>(stage_count); ++i)
@@ -416,7 +416,7 @@ void RunBook::see(const ConstVectorRef & x, const Workspace & workspace) noexcep
 
 void RunBook::reach(
   double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
-  const Workspace & workspace) noexcept
+  const Workspace & workspace) noexcept CD_NONBLOCKING
 {
   account(time, last_);
   see(x, workspace);

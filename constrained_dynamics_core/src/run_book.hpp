@@ -40,18 +40,18 @@ public:
     double time, const ConstVectorRef & x, const Eigen::VectorXd & inputs, Workspace & workspace);
 
   /// Power and energy at the evaluation that was just made.
-  void measure(const Eigen::VectorXd & inputs, Workspace & workspace) noexcept;
+  void measure(const Eigen::VectorXd & inputs, Workspace & workspace) noexcept CD_NONBLOCKING;
 
   // ---- fixed steps
 
   /// What was measured last, with these inputs, is stage i.
-  void keep_stage(int i, const Eigen::VectorXd & inputs) noexcept;
+  void keep_stage(int i, const Eigen::VectorXd & inputs) noexcept CD_NONBLOCKING;
   /// The step of these stages was made.
-  void add_step(double h, const double * weights, int stage_count) noexcept;
+  void add_step(double h, const double * weights, int stage_count) noexcept CD_NONBLOCKING;
   /// What was measured last is a state x with the slopes x_dot that the run has reached.
   void reach(
     double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
-    const Workspace & workspace) noexcept;
+    const Workspace & workspace) noexcept CD_NONBLOCKING;
 
   // ---- steps of Dormand and Prince
 
