@@ -13,6 +13,7 @@ namespace cdyn
 constexpr int kSuccess = 0;
 constexpr int kBadInput = 2;
 constexpr int kNotCompleted = 3;
+constexpr int kSignalled = 128;  ///< and the number of the signal
 
 /// What all commands that read a scenario have in common.
 struct ScenarioArguments

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace cdyn
@@ -16,10 +19,16 @@ namespace cd = constrained_dynamics;
 
 std::string format(double value, int digits)
 {
+  if (!std::isfinite(value))
+  {
+    return "n/a";
+  }
   char buffer[40];
   std::snprintf(buffer, sizeof(buffer), "%.*g", digits, value + 0.0);  // no -0
   return buffer;
 }
+
+std::string csv_number(double value) { return std::isfinite(value) ? format(value, 17) : ""; }
 
 std::string pad(const std::string & text, std::size_t width)
 {
@@ -58,7 +67,7 @@ void write_out(const std::string & text)
 
 OutputFile::OutputFile(
   const std::string & path, const std::string & option, const std::string & forbidden)
-: path_(path)
+: path_(path), option_(option)
 {
   if (path.empty() || path == "-")
   {
@@ -69,14 +78,58 @@ OutputFile::OutputFile(
   {
     throw std::invalid_argument(option + " " + path + ": would overwrite the scenario itself");
   }
-  errno = 0;
-  file_.open(path, std::ios::binary | std::ios::trunc);
-  if (!file_)
+  // Without O_TRUNC: a later option may be refused.
+  const int flags = O_WRONLY | O_CLOEXEC;
+  int descriptor = ::open(path.c_str(), flags | O_CREAT | O_EXCL, 0666);
+  is_new_ = descriptor >= 0;
+  descriptor =
+    is_new_ || errno != EEXIST ? descriptor : ::open(path.c_str(), flags | O_CREAT, 0666);
+  file_ = descriptor >= 0 ? ::fdopen(descriptor, "wb") : nullptr;
+  if (file_ == nullptr)
   {
     throw std::invalid_argument(
       option + " " + path + ": cannot be written" +
       (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()));
   }
+}
+
+OutputFile::~OutputFile()
+{
+  if (file_ != nullptr)
+  {
+    std::fclose(file_);
+  }
+  if (is_new_ && !has_begun_)
+  {
+    ::unlink(path_.c_str());
+  }
+}
+
+void OutputFile::check_differs(const OutputFile & other) const
+{
+  struct stat one
+  {
+  };
+  struct stat two
+  {
+  };
+  if (
+    file_ != nullptr && other.file_ != nullptr && ::fstat(::fileno(file_), &one) == 0 &&
+    ::fstat(::fileno(other.file_), &two) == 0 && S_ISREG(one.st_mode) && one.st_dev == two.st_dev &&
+    one.st_ino == two.st_ino)
+  {
+    throw std::invalid_argument(option_ + " and " + other.option_ + " name the same file " + path_);
+  }
+}
+
+void OutputFile::begin()
+{
+  // What is no regular file has no length.
+  if (file_ != nullptr && !has_begun_ && ::ftruncate(::fileno(file_), 0) != 0 && errno != EINVAL)
+  {
+    throw std::runtime_error(path_ + ": cannot be emptied: " + std::strerror(errno));
+  }
+  has_begun_ = true;
 }
 
 void OutputFile::write(const std::string & text)
@@ -85,20 +138,23 @@ void OutputFile::write(const std::string & text)
   {
     write_out(text);
   }
-  else if (file_.is_open())
+  else if (file_ != nullptr)
   {
-    file_ << text;
+    begin();
+    std::fwrite(text.data(), 1, text.size(), file_);
   }
 }
 
 void OutputFile::close()
 {
-  if (!file_.is_open())
+  if (file_ == nullptr)
   {
     return;
   }
-  file_.close();
-  if (file_.fail())
+  const bool has_failed = std::ferror(file_) != 0;
+  const bool is_closed = std::fclose(file_) == 0;
+  file_ = nullptr;
+  if (has_failed || !is_closed)
   {
     throw std::runtime_error(path_ + ": not everything could be written");
   }

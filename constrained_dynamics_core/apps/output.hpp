@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fstream>
+#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -14,8 +14,11 @@
 namespace cdyn
 {
 
-/// A number for people.
+/// A number for people; "n/a" for what is not finite.
 std::string format(double value, int digits = 6);
+
+/// A number that reads back as the same double; nothing for what is not finite.
+std::string csv_number(double value);
 
 /// Blanks behind a text up to a width in characters, one blank at least.
 std::string pad(const std::string & text, std::size_t width);
@@ -24,7 +27,8 @@ std::string pad(const std::string & text, std::size_t width);
 /// @throw std::runtime_error if writing fails otherwise.
 void write_out(const std::string & text);
 
-/// A file (or "-", the standard output) that is opened before the work starts.
+/// A file (or "-", the standard output) that is opened before the work starts and keeps what it
+/// holds until the first text is written.
 class OutputFile
 {
 public:
@@ -33,15 +37,26 @@ public:
   /// overwritten.
   /// @throw std::invalid_argument naming a path that cannot be written.
   OutputFile(const std::string & path, const std::string & option, const std::string & forbidden);
+  /// A file that was made and never written to is taken away again.
+  ~OutputFile();
+  OutputFile(const OutputFile &) = delete;
+  OutputFile & operator=(const OutputFile &) = delete;
 
   bool is_open() const { return !path_.empty(); }
+  /// @throw std::invalid_argument if both are the same file.
+  void check_differs(const OutputFile & other) const;
+  /// Empties the file: from here on its old content is gone.
+  void begin();
   void write(const std::string & text);
   /// @throw std::runtime_error if something could not be written.
   void close();
 
 private:
   std::string path_;
-  std::ofstream file_;
+  std::string option_;
+  std::FILE * file_ = nullptr;
+  bool is_new_ = false;
+  bool has_begun_ = false;
 };
 
 /// What was found at one state; the numbers are in the workspace.

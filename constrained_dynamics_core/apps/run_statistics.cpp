@@ -35,7 +35,9 @@ Statistics::Statistics(const cd::Scenario & scenario)
   multipliers(static_cast<std::size_t>(set_.row_count())),
   forces(static_cast<std::size_t>(set_.wrench_count())),
   torques(static_cast<std::size_t>(set_.wrench_count())),
-  observables(scenario.observable_names().size())
+  observables(scenario.observable_names().size()),
+  inputs(scenario.system().input_names().size()),
+  has_limits(!cd::LimitWatch(scenario.system()).is_empty())
 {
 }
 
@@ -67,6 +69,10 @@ void Statistics::add(const cd::Simulation & simulation, const Eigen::VectorXd & 
   for (std::size_t i = 0; i < observables.size(); ++i)
   {
     observables[i].add(observed(static_cast<Eigen::Index>(i)));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+  {
+    inputs[i].add(simulation.inputs()(static_cast<Eigen::Index>(i)));
   }
   energy.add(simulation.kinetic_energy() + simulation.potential_energy());
   ++outputs;

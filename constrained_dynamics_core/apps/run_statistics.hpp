@@ -61,10 +61,12 @@ public:
   std::vector<Range> forces;
   std::vector<Range> torques;
   std::vector<Range> observables;
+  std::vector<Range> inputs;
   Range energy;
   Violation position;
   Violation velocity;
   long outputs = 0;
+  bool has_limits = false;  ///< whether descriptions state limits of positions or velocities
 };
 
 }  // namespace cdyn

@@ -50,7 +50,7 @@ std::string ServoReport::csv_values() const
   {
     for (Eigen::Index i = 0; i < values->size(); ++i)
     {
-      text += "," + format((*values)(i), 17);
+      text += "," + csv_number((*values)(i));
     }
   }
   return text + "," + cd::to_string(result.solution) + "," + cd::to_string(law_->last_status());

@@ -20,11 +20,13 @@ public:
     int coordinate_count, int speed_count, int input_count, std::unique_ptr<SystemData> data)
   : SystemData(coordinate_count, speed_count, input_count),
     wrapped(std::move(data)),
+    inputs(Eigen::VectorXd::Zero(wrapped->terms.input_matrix.cols())),
     frame_jacobian(Matrix6X::Zero(6, wrapped->terms.speeds.size()))
   {
   }
 
   std::unique_ptr<SystemData> wrapped;
+  Eigen::VectorXd inputs;           // of the wrapped system
   mutable Matrix6X frame_jacobian;  // data belong to one thread
 };
 
@@ -260,6 +262,45 @@ double ControlStateSystem::do_potential_energy(const SystemData & data) const no
   return wrapped_->potential_energy(wrapped_data(data));
 }
 
+bool ControlStateSystem::do_power(
+  SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
+  const ConstVectorRef & constraint_force, SystemPower & out) const noexcept CD_NONBLOCKING
+{
+  SystemData & inner = wrapped_data(data);
+  Eigen::VectorXd & all = static_cast<ControlStateData &>(data).inputs;
+  fill_inputs(data, inputs, all);
+  const SystemTerms & terms = inner.terms;
+  const Eigen::Index n = terms.speeds.size();
+  if (!wrapped_->power(inner, acceleration.head(n), all, constraint_force.head(n), out))
+  {
+    return false;
+  }
+  // What a drive adds to the other forces, so that its speed does what it says.
+  for (const int speed : imposed_)
+  {
+    out.driven +=
+      terms.speeds(speed) * (terms.mass_matrix.row(speed).dot(acceleration.head(n)) -
+                             terms.force(speed) - terms.input_matrix.row(speed).dot(all));
+  }
+  return true;
+}
+
+/// The inputs of the wrapped system: those that are left, and those that are states.
+void ControlStateSystem::fill_inputs(
+  const SystemData & data, const ConstVectorRef & inputs,
+  VectorRef out) const noexcept CD_NONBLOCKING
+{
+  const Eigen::Index n = wrapped_->speed_count();
+  for (std::size_t k = 0; k < kept_.size(); ++k)
+  {
+    out(kept_[k]) = inputs(static_cast<Eigen::Index>(k));
+  }
+  for (std::size_t k = 0; k < first_.size(); ++k)
+  {
+    out(first_[k]) = data.terms.speeds(n + static_cast<Eigen::Index>(k));
+  }
+}
+
 bool ControlStateSystem::do_differentiate(
   SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
   SystemDerivatives & out) const
@@ -268,14 +309,7 @@ bool ControlStateSystem::do_differentiate(
   const Eigen::Index nq = coordinate_count();
   const Eigen::Index n = wrapped_->speed_count();
   Eigen::VectorXd all(wrapped_->input_count());
-  for (std::size_t k = 0; k < kept_.size(); ++k)
-  {
-    all(kept_[k]) = inputs(static_cast<Eigen::Index>(k));
-  }
-  for (std::size_t k = 0; k < first_.size(); ++k)
-  {
-    all(first_[k]) = data.terms.speeds(n + static_cast<Eigen::Index>(k));
-  }
+  fill_inputs(data, inputs, all);
   SystemDerivatives part;
   part.resize(nq, n);
   if (!wrapped_->differentiate(inner, acceleration.head(n), all, part))

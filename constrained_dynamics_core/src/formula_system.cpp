@@ -130,6 +130,7 @@ public:
   Eigen::VectorXd row_times_c;
   double kinetic_energy = 0.0;
   double potential_energy = 0.0;
+  double potential_rate = 0.0;  // ∂V/∂t
 };
 
 /// Where a formula of a generalized force acts.
@@ -159,6 +160,10 @@ protected:
   {
     return static_cast<const FormulaData &>(data).potential_energy;
   }
+  bool do_power(
+    SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
+    const ConstVectorRef & constraint_force,
+    SystemPower & out) const noexcept CD_NONBLOCKING override;
   Status do_speeds_from_rates(
     double time, const ConstVectorRef & q, const ConstVectorRef & qdot,
     Eigen::VectorXd & u) const override;
@@ -184,8 +189,8 @@ private:
     const FormulaProgram & program, int output, std::size_t first, Eigen::Index count) const;
   void refuse_accelerations(const FormulaProgram & program, const std::string & what) const;
   void check_samples(const AnalyticDescription & d);
-  bool check_sample(const AnalyticDescription & d, FormulaData & data, bool & regular) const;
-  void check_kinetic(FormulaData & data, const Eigen::VectorXd & rates) const;
+  bool check_sample(const AnalyticDescription & d, FormulaData & data, bool & regular);
+  void check_kinetic(FormulaData & data, const Eigen::VectorXd & rates);
   void check_speeds(
     const AnalyticDescription & d, FormulaData & data, const Eigen::VectorXd & rates) const;
   void check_force(const AnalyticDescription & d, FormulaData & data) const;
@@ -201,6 +206,7 @@ private:
   void mass_of(const std::vector<int> & rates, FormulaData & data) const noexcept;
   void add_force(FormulaData & data) const noexcept;
   void update_inputs(FormulaData & data) const noexcept;
+  double moving_frame_power(FormulaData & data) const noexcept;
 
   // Derivatives.
   struct Direction;
@@ -225,6 +231,7 @@ private:
   bool constant_inputs_ = false;      // no coefficient depends on anything
   bool has_potential_ = false;        // V depends on something
   bool has_accelerations_ = false;    // some force contains accelerations
+  bool is_scleronomic_ = true;        // T is homogeneous of degree 2 in the rates and free of t
   std::vector<bool> kinetic_has_rate_;
   // Where speeds are rates: which rows of M a column may have, and columns that share no row, which
   // one evaluation gives together.
@@ -471,7 +478,8 @@ void FormulaSystem::parse(const AnalyticDescription & d)
   inputs_ = FormulaProgram(context, formulas);
 
   has_potential_ = !potential_.variables_of(0).empty();
-  constant_mass_ = !depends(kinetic_, 0, 0, n_) && !depends(kinetic_, 0, time(), 1);
+  is_scleronomic_ = !depends(kinetic_, 0, time(), 1);
+  constant_mass_ = is_scleronomic_ && !depends(kinetic_, 0, 0, n_);
   for (Eigen::Index i = 0; i < n_; ++i)
   {
     kinetic_has_rate_.push_back(depends(kinetic_, 0, rate(i), 1));
@@ -593,7 +601,7 @@ bool FormulaSystem::all_finite(FormulaData & data) const
 }
 
 /// T is its own Taylor polynomial of degree 2 in the rates about zero.
-void FormulaSystem::check_kinetic(FormulaData & data, const Eigen::VectorXd & rates) const
+void FormulaSystem::check_kinetic(FormulaData & data, const Eigen::VectorXd & rates)
 {
   const auto value_at = [&](double factor)
   {
@@ -626,6 +634,10 @@ void FormulaSystem::check_kinetic(FormulaData & data, const Eigen::VectorXd & ra
     curvature += data.dual_gradient[rate(i)].derivative * rates(i);
   }
   const double at_zero = value_at(0.0);
+  if (std::abs(at_zero) + std::abs(slope) > kSetupTolerance * std::abs(curvature))
+  {
+    is_scleronomic_ = false;
+  }
   for (const double s : {1.0, -1.0, 2.0})
   {
     const double expected = at_zero + s * slope + 0.5 * s * s * curvature;
@@ -718,8 +730,7 @@ void FormulaSystem::check_force(const AnalyticDescription & d, FormulaData & dat
 }
 
 /// Checks at the coordinates, rates and time in data.x; false where formulas have no values.
-bool FormulaSystem::check_sample(
-  const AnalyticDescription & d, FormulaData & data, bool & regular) const
+bool FormulaSystem::check_sample(const AnalyticDescription & d, FormulaData & data, bool & regular)
 {
   if (!all_finite(data))
   {
@@ -938,6 +949,7 @@ void FormulaSystem::add_potential(FormulaData & data) const noexcept
   if (has_potential_)
   {
     potential_.reverse(data.tape.data(), data.adjoint.data(), 0, data.gradient.data());
+    data.potential_rate = data.gradient[time()];
     for (Eigen::Index i = 0; i < n_; ++i)
     {
       data.rate_force(i) -= data.gradient[idx(i)];
@@ -1123,6 +1135,70 @@ Status FormulaSystem::do_update_dynamics(SystemData & base) const noexcept CD_NO
     update_inputs(data);
   }
   return Status::kOk;
+}
+
+// ---- power (E30) --------------------------------------------------------------------------------
+
+/// What keeps up the motion that T contains as a function of time: T − q̇ᵀ∂T/∂q̇ + T and t do not
+/// vanish then. @pre q, q̇, t and q̈ in data.x.
+double FormulaSystem::moving_frame_power(FormulaData & data) const noexcept
+{
+  for (Eigen::Index i = 0; i < n_; ++i)
+  {
+    data.dual_x[idx(i)] = Dual(data.x[idx(i)], data.x[rate(i)]);
+    data.dual_x[rate(i)] = Dual(data.x[rate(i)], data.x[acceleration(i)]);
+    data.dual_x[acceleration(i)] = 0.0;
+  }
+  data.dual_x[time()] = Dual(data.x[time()], 1.0);
+  kinetic_.gradient(
+    data.dual_x.data(), data.dual_tape.data(), data.dual_adjoint.data(), 0,
+    data.dual_gradient.data());
+  // dT/dt − q̇ᵀ (d/dt ∂T/∂q̇ − ∂T/∂q)
+  double power = kinetic_.output(data.dual_tape.data(), 0).derivative;
+  for (Eigen::Index i = 0; i < n_; ++i)
+  {
+    power -=
+      data.x[rate(i)] * (data.dual_gradient[rate(i)].derivative - data.dual_gradient[idx(i)].value);
+  }
+  return power;
+}
+
+bool FormulaSystem::do_power(
+  SystemData & base, const ConstVectorRef & accelerations, const ConstVectorRef & inputs,
+  const ConstVectorRef & constraint_force, SystemPower & out) const noexcept CD_NONBLOCKING
+{
+  FormulaData & data = static_cast<FormulaData &>(base);
+  const SystemTerms & terms = data.terms;
+  out = SystemPower{};
+  data.row = terms.acceleration_bias;
+  data.row += terms.kinematic_matrix.lazyProduct(accelerations);
+  for (Eigen::Index i = 0; i < n_; ++i)
+  {
+    data.x[idx(i)] = terms.coordinates(i);
+    data.x[rate(i)] = terms.rates(i);
+    data.x[acceleration(i)] = data.row(i);
+  }
+  data.x[time()] = terms.time;
+  // W q̇ = u − w0 is what forces on the speeds work along.
+  data.row = terms.speeds;
+  if (!speeds_are_rates_)
+  {
+    data.row -= data.speed_offset;
+  }
+  force_.evaluate(data.x.data(), data.tape.data(), data.output.data());
+  for (std::size_t k = 0; k < force_targets_.size(); ++k)
+  {
+    const ForceTarget & to = force_targets_[k];
+    out.forces += data.output[k] * (to.on_speed ? data.row(to.index) : terms.rates(to.index));
+  }
+  for (Eigen::Index k = 0; k < inputs.size(); ++k)
+  {
+    out.inputs += inputs(k) * terms.input_matrix.col(k).dot(data.row);
+  }
+  out.potential = data.potential_rate;
+  out.constraints = constraint_force.dot(data.row);
+  out.driven = is_scleronomic_ ? 0.0 : moving_frame_power(data);
+  return true;
 }
 
 // ---- derivatives (E17, E18) ---------------------------------------------------------------------

@@ -658,6 +658,31 @@ double RigidBodySystem::do_potential_energy(const SystemData & data) const noexc
   return impl_->tree.potential_energy(own(data));
 }
 
+bool RigidBodySystem::do_power(
+  SystemData & data, const ConstVectorRef &, const ConstVectorRef & inputs,
+  const ConstVectorRef & constraint_force, SystemPower & out) const noexcept CD_NONBLOCKING
+{
+  const TreeData & d = own(data);
+  const KinematicTree & tree = impl_->tree;
+  const Eigen::VectorXd & u = d.terms.speeds;
+  out = SystemPower{};
+  for (std::size_t i = 0; i < tree.actuated.size(); ++i)
+  {
+    out.inputs += u(tree.actuated[i]) * inputs(static_cast<Eigen::Index>(i));
+  }
+  for (const TreeWrench & wrench : d.wrenches)
+  {
+    Wrench world;
+    FrameKinematics frame;
+    tree.world_wrench(d, wrench, world);
+    tree.frame_kinematics(d, wrench.frame, frame);
+    out.external += world.force.dot(frame.velocity) + world.torque.dot(frame.angular_velocity);
+  }
+  out.dampers = -tree.damping.dot(u.cwiseAbs2());
+  out.constraints = constraint_force.dot(u);
+  return true;
+}
+
 std::vector<int> RigidBodySystem::do_speeds_of_coordinate(int coordinate) const
 {
   for (const TreeBody & body : impl_->tree.bodies)

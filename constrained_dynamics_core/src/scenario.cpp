@@ -145,13 +145,50 @@ DynamicsOptions read_options(const ScenarioReader & reader)
   return options;
 }
 
+/// `limits`: a word, or a map with the word as `kind`.
+LimitMode read_limit_mode(const ScenarioReader & reader)
+{
+  const bool is_map = reader.node().is_map();
+  if (is_map)
+  {
+    reader.allow_keys({"kind", "restitution"});
+  }
+  const std::string word =
+    (is_map ? reader.at("kind") : reader).choice({"report", "stop", "ignore"});
+  if (is_map && word != "stop" && reader.has("restitution"))
+  {
+    reader.at("restitution").fail("allowed with kind: stop only");
+  }
+  return word == "stop"     ? LimitMode::kStop
+         : word == "ignore" ? LimitMode::kIgnore
+                            : LimitMode::kReport;
+}
+
+/// Restitution of the stops that `run.limits` makes.
+double read_stop_restitution(const ScenarioReader & root)
+{
+  const auto run = root.find("run");
+  const auto limits = run ? run->find("limits") : run;
+  if (!limits || !limits->node().is_map() || !limits->has("restitution"))
+  {
+    return 0.0;
+  }
+  const ScenarioReader restitution = limits->at("restitution");
+  const double value = restitution.number();
+  if (!(value >= 0.0 && value <= 1.0))
+  {
+    restitution.fail("allowed: 0 to 1");
+  }
+  return value;
+}
+
 RunSettings read_run(const ScenarioReader & reader, double time)
 {
   constexpr double kOutputs = 1000.0;
   constexpr double kMostOutputs = 1e7;
   reader.allow_keys(
     {"until", "step", "integrator", "output_interval", "absolute_tolerance", "relative_tolerance",
-     "largest_step"});
+     "largest_step", "error_tolerance", "limits"});
   RunSettings run;
   run.until = reader.number_or("until", time + 10.0);
   if (!(run.until >= time))
@@ -163,6 +200,12 @@ RunSettings read_run(const ScenarioReader & reader, double time)
   options.absolute_tolerance = reader.positive_or("absolute_tolerance", options.absolute_tolerance);
   options.relative_tolerance = reader.positive_or("relative_tolerance", options.relative_tolerance);
   options.largest_step = reader.positive_or("largest_step", options.largest_step);
+  options.error_tolerance = reader.positive_or("error_tolerance", options.error_tolerance);
+  if (const auto limits = reader.find("limits"))
+  {
+    run.limits = read_limit_mode(*limits);
+  }
+  options.watch_limits = run.limits != LimitMode::kIgnore;
   if (const auto integrator = reader.find("integrator"))
   {
     const std::array<Integrator, 3> all = {
@@ -832,6 +875,12 @@ private:
       {
         add_joint_frictions(root.at("system"), system, out.constraints, out.active, contacts);
         add_mimics(system, out.constraints, out.active, out.warnings);
+      }
+      if (out.run.limits == LimitMode::kStop)
+      {
+        add_limit_stops(
+          *system.system, read_stop_restitution(root), out.constraints, contacts.contacts);
+        out.active.resize(out.constraints.size(), false);
       }
       const ConstraintSet set(system.system, out.constraints);
       out.contacts = std::make_shared<const ContactSet>(set, contacts.contacts, contacts.frictions);

@@ -6,14 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include <boost/numeric/odeint/stepper/controlled_runge_kutta.hpp>
-#include <boost/numeric/odeint/stepper/dense_output_runge_kutta.hpp>
-#include <boost/numeric/odeint/stepper/generation.hpp>
-#include <boost/numeric/odeint/stepper/runge_kutta_dopri5.hpp>
-#include <boost/numeric/odeint/util/unwrap_reference.hpp>
-
 #include "contact/contact_runtime.hpp"
-#include "output_times.hpp"
+#include "run_book.hpp"
 
 namespace constrained_dynamics
 {
@@ -61,12 +55,6 @@ void check_positive(const char * name, double value)
   }
 }
 
-/// Leaves Boost.odeint where an evaluation fails.
-struct EvaluationFailed
-{
-  Status status;
-};
-
 }  // namespace
 
 InputLaw::~InputLaw() = default;
@@ -108,6 +96,7 @@ Simulation::Simulation(
   check_positive("absolute_tolerance", options_.absolute_tolerance);
   check_positive("relative_tolerance", options_.relative_tolerance);
   check_positive("largest_step", options_.largest_step);
+  check_positive("error_tolerance", options_.error_tolerance);
   const System & system = dynamics_->system();
   const Eigen::Index size = system.coordinate_count() + system.speed_count();
   state_.q = system.neutral_coordinates();
@@ -120,12 +109,14 @@ Simulation::Simulation(
   mean_acceleration_.setZero(system.speed_count());
   slopes_.assign(Scheme::kMostStages, Eigen::VectorXd::Zero(size));
   no_impulse_.setZero(system.speed_count());
+  trouble_state_.fill(Eigen::VectorXd::Zero(size));
   events_.reserve(kEventCapacity);
   const bool is_adaptive = options_.integrator == Integrator::kDopri5;
   contacts_->set_step(is_adaptive ? 0.0 : options_.step);
   // The direction of a slip as small as the tolerance is one of errors.
   contacts_->set_least_creep(is_adaptive ? 10.0 * options_.absolute_tolerance : 0.0);
   contacts_->reset(workspace_);
+  run_book_ = std::make_unique<RunBook>(*dynamics_, contacts_->contacts());
 }
 
 Simulation::~Simulation() = default;
@@ -144,6 +135,7 @@ RankReport Simulation::start(const State & state)
   state_ = state;
   mode_status_ = Status::kOk;
   counts_ = RunResult{};
+  run_book_->forget();
   start_time_ = state.time;
   step_index_ = 0;
   events_.clear();
@@ -202,9 +194,27 @@ Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x
   }
   counts_.singular_evaluations += status == Status::kSingular ? 1 : 0;
   counts_.inconsistent_evaluations += status == Status::kInconsistent ? 1 : 0;
+  if (status == Status::kSingular || status == Status::kInconsistent)
+  {
+    remember_trouble(
+      status == Status::kSingular ? kSingularTrouble : kInconsistentTrouble, time, x, false);
+  }
   x_dot.head(nq) = workspace_.terms().rates;
   x_dot.tail(n) = workspace_.solution().acceleration;
   return status;
+}
+
+void Simulation::remember_trouble(
+  Trouble kind, double time, const ConstVectorRef & x, bool ends) noexcept CD_NONBLOCKING
+{
+  if (book_ == nullptr || (naming_[kind] != Naming::kNothing && !ends))
+  {
+    return;
+  }
+  trouble_state_[kind] = x;
+  trouble_time_[kind] = time;
+  naming_[kind] = Naming::kDue;
+  trouble_rank_ = kind == kSingularTrouble ? workspace_.solution().rank : trouble_rank_;
 }
 
 Status Simulation::stage_derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
@@ -222,6 +232,10 @@ Status Simulation::stage_derivative(double time, const ConstVectorRef & x, Vecto
   const double largest_condition =
     kStepFactor * options_.relative_tolerance / std::numeric_limits<double>::epsilon();
   const Status status = derivative(time, x, x_dot);
+  if (book_ != nullptr && has_output(status))
+  {
+    book_->measure(input_values_, workspace_);
+  }
   const Eigen::Index nq = dynamics_->system().coordinate_count();
   const bool is_noisy = options_.integrator == Integrator::kDopri5 && status == Status::kOk &&
                         workspace_.solution().condition > largest_condition;
@@ -295,6 +309,16 @@ Status Simulation::meet_rows(const Project & project) noexcept CD_NONBLOCKING
 
 Status Simulation::settle(double time, VectorRef x) noexcept CD_NONBLOCKING
 {
+  const Status status = project(time, x);
+  if (status == Status::kNotConverged || status == Status::kInconsistent)
+  {
+    remember_trouble(kUnmetTrouble, time, x, status == Status::kNotConverged);
+  }
+  return status;
+}
+
+Status Simulation::project(double time, VectorRef x) noexcept CD_NONBLOCKING
+{
   const System & system = dynamics_->system();
   auto q = x.head(system.coordinate_count());
   auto u = x.tail(system.speed_count());
@@ -321,13 +345,14 @@ Status Simulation::settle(double time, VectorRef x) noexcept CD_NONBLOCKING
     record(event);
     return true;
   };
-  const auto project = [&]() noexcept { return dynamics_->project_position(time, q, workspace_); };
-  Status position = project();
+  const auto project_position = [&]() noexcept
+  { return dynamics_->project_position(time, q, workspace_); };
+  Status position = project_position();
   while (position == Status::kNotConverged && contacts_->has_rows() && open_surplus())
   {
-    position = project();
+    position = project_position();
   }
-  position = position == Status::kNotConverged ? meet_rows(project) : position;
+  position = position == Status::kNotConverged ? meet_rows(project_position) : position;
   if (!has_output(position))
   {
     return position;
@@ -373,6 +398,14 @@ Status Simulation::fixed_step(double time, double next_time) noexcept CD_NONBLOC
       return status;
     }
     worst = worse(worst, status);
+    if (book_ != nullptr)
+    {
+      book_->keep_stage(i, input_values_);
+    }
+    if (book_ != nullptr && i == 0)
+    {
+      book_->reach(time, stage_, slopes_[0], workspace_);
+    }
   }
   for (int i = 0; i < scheme.stages; ++i)
   {
@@ -392,6 +425,10 @@ Status Simulation::fixed_step(double time, double next_time) noexcept CD_NONBLOC
   }
   store(next_time, x_);
   ++counts_.steps;
+  if (book_ != nullptr)
+  {
+    book_->add_step(h, scheme.weight, scheme.stages);
+  }
   return worse(worst, status);
 }
 
@@ -429,186 +466,6 @@ double Simulation::kinetic_energy() const
 double Simulation::potential_energy() const
 {
   return dynamics_->system().potential_energy(workspace_.system_data());
-}
-
-RunResult Simulation::run(double until, double output_interval, const Observer & observer)
-{
-  check_positive("output interval", output_interval);
-  if (!(until >= state_.time && std::isfinite(until)))
-  {
-    std::ostringstream message;
-    message << "end of the run is " << until << " s; allowed: finite and not before " << state_.time
-            << " s";
-    throw std::invalid_argument(message.str());
-  }
-  counts_ = RunResult{};
-  // Events may take memory here, and not in steps outside of a run, however this one ends.
-  struct Growth
-  {
-    explicit Growth(bool & of) : allowed(of) { allowed = true; }
-    ~Growth() { allowed = false; }
-    bool & allowed;
-  };
-  const Growth growth(may_grow_);
-  if (options_.integrator != Integrator::kDopri5)
-  {
-    return run_fixed(until, output_interval, observer);
-  }
-  return contacts_->is_empty() && schedule_.empty() ? run_adaptive(until, output_interval, observer)
-                                                    : run_events(until, output_interval, observer);
-}
-
-RunResult Simulation::finish(Status status, bool completed)
-{
-  counts_.status = status;
-  counts_.completed = completed;
-  counts_.time = state_.time;
-  return counts_;
-}
-
-RunResult Simulation::run_fixed(double until, double output_interval, const Observer & observer)
-{
-  start_time_ = state_.time;
-  step_index_ = 0;
-  OutputTimes output(state_.time, until, output_interval);
-  Status status = apply_due_changes();
-  status = has_output(status) ? worse(status, evaluate()) : status;
-  if (!has_output(status))
-  {
-    return finish(status, false);
-  }
-  if (!observer(*this))
-  {
-    return finish(Status::kOk, true);
-  }
-  const double slack = 1e-9 * options_.step;
-  while (state_.time < until - slack)
-  {
-    // The grid of steps, with a shorter step where the end lies between.
-    double next_time = start_time_ + static_cast<double>(step_index_ + 1) * options_.step;
-    if (next_time > until - slack)
-    {
-      next_time = until;
-    }
-    status = fixed_step(state_.time, next_time);
-    if (!has_output(status))
-    {
-      return finish(status, false);
-    }
-    ++step_index_;
-    status = after_step();
-    if (!has_output(status))
-    {
-      return finish(status, false);
-    }
-    // Output belongs to the first step that reaches its time.
-    if (state_.time >= output.next() - slack)
-    {
-      while (output.next() < until && state_.time >= output.next() - slack)
-      {
-        output.advance();
-      }
-      status = evaluate();
-      if (!has_output(status))
-      {
-        return finish(status, false);
-      }
-      if (!observer(*this))
-      {
-        return finish(Status::kOk, true);
-      }
-    }
-  }
-  return finish(Status::kOk, true);
-}
-
-RunResult Simulation::run_adaptive(double until, double output_interval, const Observer & observer)
-{
-  // Relative to the time: below it a step is a few roundings of the clock.
-  constexpr double kSmallestStep = 1e-14;
-  using StateVector = std::vector<double>;
-  namespace odeint = boost::numeric::odeint;
-  const auto view = [](StateVector & x)
-  { return Eigen::Map<Eigen::VectorXd>(x.data(), static_cast<Eigen::Index>(x.size())); };
-  StateVector x(static_cast<std::size_t>(x_.size()));
-  view(x).head(state_.q.size()) = state_.q;
-  view(x).tail(state_.u.size()) = state_.u;
-
-  const auto system = [&](const StateVector & at, StateVector & slope, double time)
-  {
-    slope.resize(at.size());
-    const Eigen::Map<const Eigen::VectorXd> in(at.data(), static_cast<Eigen::Index>(at.size()));
-    const Status status = stage_derivative(time, in, view(slope));
-    if (!has_output(status))
-    {
-      throw EvaluationFailed{status};
-    }
-  };
-  Status status = evaluate();
-  if (!has_output(status))
-  {
-    return finish(status, false);
-  }
-  if (!observer(*this) || state_.time >= until)
-  {
-    return finish(Status::kOk, true);
-  }
-  auto stepper = odeint::make_dense_output(
-    options_.absolute_tolerance, options_.relative_tolerance, options_.largest_step,
-    odeint::runge_kutta_dopri5<StateVector>());
-  OutputTimes output(state_.time, until, output_interval);
-  stepper.initialize(x, state_.time, std::min(options_.step, options_.largest_step));
-  try
-  {
-    while (true)
-    {
-      const std::pair<double, double> span = stepper.do_step(system);
-      ++counts_.steps;
-      if (!(span.second - span.first > kSmallestStep * std::max(1.0, std::abs(span.second))))
-      {
-        return finish(Status::kNotConverged, false);
-      }
-      while (span.second >= output.next())
-      {
-        const double time = output.next();
-        stepper.calc_state(time, x);
-        status = settle(time, view(x));
-        if (!has_output(status))
-        {
-          return finish(status, false);
-        }
-        store(time, view(x));
-        status = evaluate();
-        if (!has_output(status))
-        {
-          return finish(status, false);
-        }
-        if (!observer(*this) || time >= until)
-        {
-          return finish(Status::kOk, true);
-        }
-        output.advance();
-      }
-      x = stepper.current_state();
-      status = settle(span.second, view(x));
-      if (!has_output(status))
-      {
-        return finish(status, false);
-      }
-      if (x != stepper.current_state())
-      {
-        stepper.initialize(x, span.second, stepper.current_time_step());
-      }
-    }
-  }
-  catch (const EvaluationFailed & failure)
-  {
-    return finish(failure.status, false);
-  }
-  catch (const odeint::odeint_error &)
-  {
-    return finish(Status::kNotConverged, false);
-  }
 }
 
 }  // namespace constrained_dynamics

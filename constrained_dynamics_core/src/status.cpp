@@ -15,6 +15,8 @@ const char * to_string(Status status) noexcept CD_NONBLOCKING
       return "inconsistent";
     case Status::kLimited:
       return "limited";
+    case Status::kInaccurate:
+      return "inaccurate";
     case Status::kNonFiniteInput:
       return "non_finite_input";
     case Status::kNonFiniteResult:
@@ -33,6 +35,8 @@ const char * to_string(Status status) noexcept CD_NONBLOCKING
       return "no_unique_solution";
     case Status::kInfeasible:
       return "infeasible";
+    case Status::kInterrupted:
+      return "interrupted";
   }
   return "unknown";
 }

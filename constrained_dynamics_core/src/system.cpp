@@ -188,6 +188,13 @@ double System::do_kinetic_energy(const SystemData & data) const noexcept CD_NONB
 
 double System::do_potential_energy(const SystemData &) const noexcept CD_NONBLOCKING { return 0.0; }
 
+bool System::do_power(
+  SystemData &, const ConstVectorRef &, const ConstVectorRef &, const ConstVectorRef &,
+  SystemPower &) const noexcept CD_NONBLOCKING
+{
+  return false;
+}
+
 bool System::do_differentiate(
   SystemData &, const ConstVectorRef &, const ConstVectorRef &, SystemDerivatives &) const
 {

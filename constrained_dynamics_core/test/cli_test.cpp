@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +42,10 @@ struct Output
 };
 
 /// Runs cdyn and waits for its end. @param reads whether somebody reads its standard output.
-Output cdyn(const std::vector<std::string> & arguments, bool reads = true)
+/// @param signal sent as soon as the file `watched` holds something; 0: none.
+Output cdyn(
+  const std::vector<std::string> & arguments, bool reads = true, int signal = 0,
+  const std::string & watched = "")
 {
   std::vector<std::string> words = {CDYN_PROGRAM};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -78,7 +82,13 @@ Output cdyn(const std::vector<std::string> & arguments, bool reads = true)
   }
   while (open[0].fd >= 0 || open[1].fd >= 0)
   {
-    ::poll(open.data(), 2, -1);
+    ::poll(open.data(), 2, signal != 0 ? 20 : -1);
+    std::error_code error;
+    if (signal != 0 && fs::file_size(watched, error) > 0 && !error)
+    {
+      EXPECT_EQ(::kill(child, signal), 0);
+      signal = 0;
+    }
     for (std::size_t i = 0; i < 2; ++i)
     {
       std::array<char, 4096> buffer{};
@@ -214,6 +224,115 @@ TEST(Cli, when_output_cannot_be_written_expect_no_run)
   EXPECT_EQ(output.exit_code, 2);
 }
 
+TEST(Cli, when_one_path_is_bad_expect_the_other_files_untouched)
+{
+  const std::string scenario = file("intact.yaml", kPendulum);
+  const std::string csv = file("intact.csv", "precious\n");
+  const std::string made = file("made.csv");
+  EXPECT_EQ(cdyn({"run", scenario, "--csv", csv, "--json", "/nonexistent/a.json"}).exit_code, 2);
+  EXPECT_EQ(cdyn({"run", scenario, "--csv", csv, "--events", "/nonexistent/a.csv"}).exit_code, 2);
+  EXPECT_EQ(read_file(csv), "precious\n");
+  EXPECT_EQ(cdyn({"run", scenario, "--csv", made, "--json", "/nonexistent/a.json"}).exit_code, 2);
+  EXPECT_FALSE(fs::exists(made));
+  // One file by two names.
+  const std::string other = file("other.csv");
+  fs::remove(other);
+  fs::create_symlink(csv, other);
+  const Output same = cdyn({"run", scenario, "--csv", csv, "--json", other});
+  EXPECT_EQ(same.exit_code, 2);
+  EXPECT_THAT(same.err, HasSubstr("same file"));
+  EXPECT_EQ(read_file(csv), "precious\n");
+  // A longer file is emptied before it is written.
+  std::ofstream(made) << std::string(100000, 'x');
+  EXPECT_EQ(cdyn({"run", scenario, "--csv", made}).exit_code, 0);
+  EXPECT_THAT(read_file(made), ::testing::Not(HasSubstr("xxx")));
+}
+
+TEST(Cli, when_a_signal_comes_expect_files_summary_and_its_code)
+{
+  const std::string scenario = file("endless.yaml", kPendulum);
+  for (const auto & [signal, code] : {std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}})
+  {
+    for (const char * const integrator : {"rk4", "dopri5"})
+    {
+      const std::string csv = file("endless.csv");
+      const std::string json = file("endless.json");
+      fs::remove(csv);
+      const Output output = cdyn(
+        {"run", scenario, "--until", "1e6", "--set", "run.output_interval=1", "--set",
+         std::string("run.integrator=") + integrator, "--csv", csv, "--json", json},
+        true, signal, csv);
+      EXPECT_EQ(output.exit_code, code) << output.err;
+      EXPECT_THAT(output.out, HasSubstr("energy balance"));
+      EXPECT_THAT(output.err, HasSubstr("interrupted"));
+      const YAML::Node report = YAML::LoadFile(json);
+      EXPECT_EQ(report["status"].as<std::string>(), "interrupted");
+      EXPECT_FALSE(report["completed"].as<bool>());
+      const std::vector<std::string> lines = lines_of(read_file(csv));
+      ASSERT_GT(lines.size(), 1U);
+      EXPECT_EQ(
+        std::stod(lines.back().substr(0, lines.back().find(','))), report["time"].as<double>());
+      EXPECT_EQ(
+        std::count(lines.back().begin(), lines.back().end(), ','),
+        std::count(lines[1].begin(), lines[1].end(), ','));
+    }
+  }
+}
+
+TEST(Cli, when_steps_are_too_large_expect_inaccurate_three_and_a_remedy)
+{
+  const std::string scenario = file("large.yaml", kPendulum);
+  const std::string json = file("large.json");
+  const Output output = cdyn({"run", scenario, "--step", "0.5", "--until", "20", "--json", json});
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err, HasSubstr("inaccurate"));
+  EXPECT_THAT(output.err, HasSubstr("run.step"));
+  EXPECT_THAT(output.out, HasSubstr("warning"));
+  const YAML::Node report = YAML::LoadFile(json);
+  EXPECT_EQ(report["status"].as<std::string>(), "inaccurate");
+  EXPECT_TRUE(report["completed"].as<bool>());
+  EXPECT_FALSE(report["accurate"].as<bool>());
+  EXPECT_EQ(report["warnings"].size(), 1U);
+  // As many steps as it takes, whatever the step.
+  const Output one = cdyn({"run", scenario, "--step", "1e9", "--until", "1", "--json", json});
+  EXPECT_EQ(one.exit_code, 3);
+}
+
+TEST(Cli, when_numbers_overflow_expect_nothing_that_is_not_finite)
+{
+  const std::string scenario = file("overflow.yaml", R"yaml(
+system: {coordinates: [x], kinetic: dx^2/2, force: {x: 1e6*dx}}
+initial: {u: {dx: 1}}
+run: {until: 1, step: 1e-4, output_interval: 1e-4}
+observe: {root: sqrt(0.00005 - t), one: 1}
+)yaml");
+  const std::string csv = file("overflow.csv");
+  const std::string json = file("overflow.json");
+  const Output output = cdyn({"run", scenario, "--csv", csv, "--json", json});
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err, HasSubstr("non_finite_result"));
+  for (const std::string & text : {read_file(csv), read_file(json), output.out})
+  {
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("inf")));
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("nan")));
+  }
+}
+
+TEST(Cli, when_rows_contradict_in_a_run_expect_their_names)
+{
+  const std::string scenario = file("contradiction.yaml", R"yaml(
+system: {coordinates: [x, y], kinetic: (dx^2 + dy^2)/2}
+constraints:
+  - {name: a, type: formula, level: position, rows: ["x - sin(t)"]}
+  - {name: b, type: formula, level: position, rows: ["x - sin(t) - 0.1*t^3"]}
+run: {until: 2, step: 0.01}
+)yaml");
+  const Output output = cdyn({"run", scenario});
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err, HasSubstr("inconsistent"));
+  EXPECT_THAT(output.err, HasSubstr("rows a/row_1 and b/row_1 contradict each other"));
+}
+
 TEST(Cli, when_run_completes_expect_table_and_files)
 {
   const std::string scenario = file("run.yaml", kPendulum);
@@ -223,6 +342,12 @@ TEST(Cli, when_run_completes_expect_table_and_files)
   ASSERT_EQ(output.exit_code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("rod/row_1"));
   EXPECT_THAT(output.out, HasSubstr("energy"));
+  for (const char * const line :
+       {"scenario          pendulum\n", "0 s to 1 s", "units", "τ push", "energy balance",
+        "step error", "status            ok\n"})
+  {
+    EXPECT_THAT(output.out, HasSubstr(line));
+  }
   const std::vector<std::string> lines = lines_of(read_file(csv));
   ASSERT_EQ(lines.size(), 102U);
   EXPECT_EQ(

@@ -69,6 +69,10 @@ protected:
   std::vector<int> do_speeds_of_coordinate(int coordinate) const override;
   double do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
   double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
+  bool do_power(
+    SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
+    const ConstVectorRef & constraint_force,
+    SystemPower & out) const noexcept CD_NONBLOCKING override;
   bool do_differentiate(
     SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
     SystemDerivatives & out) const override;
@@ -81,6 +85,9 @@ protected:
     const SystemData & data, const ConstVectorRef & y, MatrixRef out) const override;
 
 private:
+  void fill_inputs(const SystemData & data, const ConstVectorRef & inputs, VectorRef out)
+    const noexcept CD_NONBLOCKING;
+
   std::shared_ptr<const System> wrapped_;
   std::vector<int> first_;    // inputs of the wrapped system that are states here
   std::vector<int> kept_;     // the other ones

@@ -273,6 +273,10 @@ protected:
     CD_NONBLOCKING override;
   double do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
   double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING override;
+  bool do_power(
+    SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
+    const ConstVectorRef & constraint_force,
+    SystemPower & out) const noexcept CD_NONBLOCKING override;
   std::vector<int> do_speeds_of_coordinate(int coordinate) const override;
   bool do_differentiate(
     SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,

@@ -40,6 +40,7 @@ struct RunSettings
   double until = 10.0;           ///< [s]
   double output_interval = 0.0;  ///< [s], positive
   SimulationOptions integration;
+  LimitMode limits = LimitMode::kReport;  ///< of the robot descriptions
 };
 
 /// A scenario, read, checked and built. Constant; may be shared by threads.

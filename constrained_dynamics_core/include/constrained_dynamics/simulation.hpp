@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,12 +11,15 @@
 
 #include "constrained_dynamics/contact.hpp"
 #include "constrained_dynamics/dynamics.hpp"
+#include "constrained_dynamics/energy_balance.hpp"
+#include "constrained_dynamics/limits.hpp"
 #include "constrained_dynamics/status.hpp"
 
 namespace constrained_dynamics
 {
 
 class ContactRuntime;
+class RunBook;
 
 /// Inputs τ as a function of the state. One object a simulation: it may keep scratch.
 class CONSTRAINED_DYNAMICS_EXPORT InputLaw
@@ -56,18 +61,39 @@ struct SimulationOptions
   double absolute_tolerance = 1e-10;  ///< of adaptive integrators, in the units of q and u
   double relative_tolerance = 1e-10;  ///< of adaptive integrators
   double largest_step = 0.1;          ///< [s]; of adaptive integrators
+  /// Relative; a run whose energy balance or step error exceeds it ends with kInaccurate.
+  double error_tolerance = 1e-3;
+  /// Whether runs look at the limits that robot descriptions state.
+  bool watch_limits = true;
+};
+
+/// Rows that a status is about.
+struct RowTrouble
+{
+  double time = 0.0;      ///< when it was first so [s]
+  std::vector<int> rows;  ///< ConstraintSet::row_name names them
 };
 
 /// How a run ended.
 struct RunResult
 {
-  Status status = Status::kOk;  ///< why it ended early, or kOk
-  bool completed = false;       ///< reached the end, or was stopped by the observer
-  double time = 0.0;            ///< of the last good state [s]
+  /// kOk, kInaccurate, or why it ended early.
+  Status status = Status::kOk;
+  bool completed = false;  ///< reached the end, or was stopped by the observer
+  double time = 0.0;       ///< of the last good state [s]
   long steps = 0;
   long evaluations = 0;
   long singular_evaluations = 0;      ///< evaluations with Status::kSingular
   long inconsistent_evaluations = 0;  ///< evaluations and projections with Status::kInconsistent
+  EnergyBalance energy;               ///< of a run, not of single steps
+  /// Estimate of what all steps did wrong (E31), relative to the largest speeds and displacements.
+  double step_error = 0.0;
+  bool is_accurate = true;  ///< both are within SimulationOptions::error_tolerance
+  /// The rows that lost their rank, that contradicted each other, and that could not be met.
+  RowTrouble singular_rows;
+  RowTrouble inconsistent_rows;
+  RowTrouble unmet_rows;
+  std::vector<ExceededLimit> exceeded_limits;  ///< in the order of the coordinates
 };
 
 /// Integrates a constrained system on its configuration manifold: stages in coordinates and speeds,
@@ -114,10 +140,15 @@ public:
   [[nodiscard]] Status evaluate() noexcept CD_NONBLOCKING;
 
   /// Integrates until `until` and calls the observer at the start, every `output_interval` seconds
-  /// and at the end. Real-time safe: no.
+  /// and at the end, with numbers that are finite. Real-time safe: no.
   /// @throw std::invalid_argument for an end before the current time or an interval that is not
   /// positive.
   RunResult run(double until, double output_interval, const Observer & observer);
+
+  /// Ends the run that is under way, or the next one, after the step that is being made; the
+  /// observer sees the state there. Status: kInterrupted. May be called from another thread and
+  /// from a signal handler. Real-time safe: yes.
+  void request_stop() noexcept CD_NONBLOCKING { stop_requested_.store(true); }
 
   /// Switches a constraint that no contact manages. Where it is switched on with a velocity that
   /// violates it, the speeds jump (E13) by an impulse that the event reports.
@@ -181,12 +212,34 @@ private:
   Status meet_rows(const Project & project) noexcept CD_NONBLOCKING;
   /// Normalised and on the rows. Statuses: kOk, kInconsistent (without the contacts), failures.
   Status settle(double time, VectorRef x) noexcept CD_NONBLOCKING;
+  Status project(double time, VectorRef x) noexcept CD_NONBLOCKING;
   void store(double time, const ConstVectorRef & x) noexcept CD_NONBLOCKING;
   Status fixed_step(double time, double next_time) noexcept CD_NONBLOCKING;
   RunResult run_fixed(double until, double output_interval, const Observer & observer);
   RunResult run_adaptive(double until, double output_interval, const Observer & observer);
   RunResult run_events(double until, double output_interval, const Observer & observer);
   RunResult finish(Status status, bool completed);
+  /// Whether somebody asked for the end; then the observer has seen the state there.
+  bool is_interrupted(const Observer & observer);
+  /// Whether everything that an observer may write is finite.
+  bool has_finite_output() const;
+  /// Solves at the state and shows it to the observer. Statuses: as evaluate, and
+  /// kNonFiniteResult, which the observer does not see.
+  Status show(const Observer & observer, bool & goes_on);
+  Status show_solved(Status solved, const Observer & observer, bool & goes_on);
+  /// Rows that statuses were about, kept for `name_rows`, which may take memory.
+  enum Trouble
+  {
+    kSingularTrouble,
+    kInconsistentTrouble,
+    kUnmetTrouble,
+    kTroubleCount,
+  };
+  /// Only the first of a run is kept, unless it `ends` the run.
+  void remember_trouble(Trouble kind, double time, const ConstVectorRef & x, bool ends) noexcept
+    CD_NONBLOCKING;
+  void name_rows();
+  void watch_limits() noexcept;
   /// Rows and inputs at a state.
   Status update(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
     CD_NONBLOCKING;
@@ -219,6 +272,22 @@ private:
   Eigen::VectorXd mean_acceleration_;
   std::vector<Eigen::VectorXd> slopes_;
   RunResult counts_;
+  std::unique_ptr<RunBook> run_book_;
+  RunBook * book_ = nullptr;  // while a run is under way
+  LimitWatch * limits_ = nullptr;
+  std::atomic<bool> stop_requested_{false};
+  double shown_time_ = 0.0;  // of the last output
+  std::array<Eigen::VectorXd, kTroubleCount> trouble_state_;
+  std::array<double, kTroubleCount> trouble_time_{};
+  enum class Naming : std::uint8_t
+  {
+    kNothing,
+    kDue,
+    kDone,
+  };
+  std::array<Naming, kTroubleCount> naming_{};
+  bool rows_contradict_ = false;
+  int trouble_rank_ = 0;  // of the rows that became singular
   Status last_status_ = Status::kOk;
   Status mode_status_ = Status::kOk;  // of the last search for modes
   double start_time_ = 0.0;

@@ -18,8 +18,8 @@
 namespace constrained_dynamics
 {
 
-/// What happened in a real-time function. Everything but kOk, kSingular, kInconsistent and kLimited
-/// leaves the outputs untouched.
+/// What happened in a real-time function, or how a run ended. Everything but kOk, kSingular,
+/// kInconsistent, kLimited and kInaccurate leaves the outputs untouched.
 enum class Status : std::uint8_t
 {
   /// The asked-for thing happened.
@@ -31,6 +31,9 @@ enum class Status : std::uint8_t
   kInconsistent,
   /// Limits of the controls bind: outputs are written for the closest motion within them.
   kLimited,
+  /// A run reached its end, but its energy balance or the error of its steps exceeds the tolerance
+  /// (SimulationOptions::error_tolerance).
+  kInaccurate,
   /// An input is NaN or infinite.
   kNonFiniteInput,
   /// A result would be NaN or infinite; the formulas or the sizes of the numbers are to blame.
@@ -49,6 +52,8 @@ enum class Status : std::uint8_t
   kNoUniqueSolution,
   /// No values meet all limits and rows at once.
   kInfeasible,
+  /// A run was asked to end (Simulation::request_stop).
+  kInterrupted,
 };
 
 /// Stable name of a status, as printed by `cdyn` ("ok", "singular", …). Real-time safe: yes.
@@ -58,7 +63,7 @@ CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Status status) noexcept CD_NO
 constexpr bool has_output(Status status) noexcept
 {
   return status == Status::kOk || status == Status::kSingular || status == Status::kInconsistent ||
-         status == Status::kLimited;
+         status == Status::kLimited || status == Status::kInaccurate;
 }
 
 /// The worse of two statuses, where having no output is worse than having one.

@@ -92,6 +92,19 @@ struct Wrench
   Eigen::Vector3d torque = Eigen::Vector3d::Zero();  ///< [N m]
 };
 
+/// Power of what acts on a system, by kind [W]; with the meaning of the same names in Work.
+/// d(T + V)/dt is the sum.
+struct SystemPower
+{
+  double inputs = 0.0;
+  double external = 0.0;
+  double forces = 0.0;
+  double dampers = 0.0;
+  double potential = 0.0;
+  double driven = 0.0;
+  double constraints = 0.0;  ///< of F^c
+};
+
 /// The scratch and the results of one thread's evaluations of a System. Systems derive from it.
 class CONSTRAINED_DYNAMICS_EXPORT SystemData
 {
@@ -221,6 +234,17 @@ public:
     return do_potential_energy(data);
   }
 
+  /// Power of all that acts at the state of the last solve, with its accelerations u̇ (n), inputs
+  /// τ (l) and constraint force F^c (n); rows that driven speeds appear in are the caller's
+  /// (constraints act on them by A_dᵀ λ, which is in `driven` here). False, with nothing written,
+  /// where the system does not know its energy. Real-time safe: yes.
+  [[nodiscard]] bool power(
+    SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
+    const ConstVectorRef & constraint_force, SystemPower & out) const noexcept CD_NONBLOCKING
+  {
+    return do_power(data, acceleration, inputs, constraint_force, out);
+  }
+
   /// Analytic derivatives at the state of the last update_dynamics, with accelerations u̇ (n) and
   /// inputs τ (l) kept. False, with nothing written, for systems that have none: `differentiate` of
   /// derivatives.hpp takes differences then. Real-time safe: no, none of these is.
@@ -285,6 +309,9 @@ protected:
   virtual std::vector<int> do_speeds_of_coordinate(int coordinate) const;
   virtual double do_kinetic_energy(const SystemData & data) const noexcept CD_NONBLOCKING;
   virtual double do_potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING;
+  virtual bool do_power(
+    SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
+    const ConstVectorRef & constraint_force, SystemPower & out) const noexcept CD_NONBLOCKING;
   virtual bool do_differentiate(
     SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
     SystemDerivatives & out) const;

@@ -55,13 +55,16 @@ void bind_basics(nb::module_ & module)
   nb::enum_<Status>(
     module, "Status",
     "What happened in a function of the control cycle. Outputs are written for OK, SINGULAR,\n"
-    "INCONSISTENT and LIMITED only (see has_output).")
+    "INCONSISTENT, LIMITED and INACCURATE only (see has_output).")
     .value("OK", Status::kOk, "The asked-for thing happened.")
     .value("SINGULAR", Status::kSingular, "The rank of the rows fell below their nominal rank.")
     .value("INCONSISTENT", Status::kInconsistent, "The rows contradict each other.")
     .value(
       "LIMITED", Status::kLimited,
       "Limits of the controls bind: outputs are for the closest motion within them.")
+    .value(
+      "INACCURATE", Status::kInaccurate,
+      "A run reached its end, but its energy balance or step error exceeds the tolerance.")
     .value("NON_FINITE_INPUT", Status::kNonFiniteInput, "An input is NaN or infinite.")
     .value("NON_FINITE_RESULT", Status::kNonFiniteResult, "A result would be NaN or infinite.")
     .value("SIZE_MISMATCH", Status::kSizeMismatch, "A vector has the wrong size.")
@@ -77,7 +80,8 @@ void bind_basics(nb::module_ & module)
     .value(
       "NO_UNIQUE_SOLUTION", Status::kNoUniqueSolution,
       "Dry friction leaves no or more than one motion (Painlevé).")
-    .value("INFEASIBLE", Status::kInfeasible, "No values meet all limits and rows at once.");
+    .value("INFEASIBLE", Status::kInfeasible, "No values meet all limits and rows at once.")
+    .value("INTERRUPTED", Status::kInterrupted, "A run was asked to end.");
   module.def(
     "has_output", [](Status status) { return has_output(status); }, "status"_a,
     "Whether a function that returned this status wrote its outputs.");

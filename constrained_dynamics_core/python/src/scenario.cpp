@@ -24,11 +24,18 @@ std::shared_ptr<SimulationHandle> make_simulation(const Scenario & scenario)
 void bind_scenario(nb::module_ & module)
 {
   using Strings = std::vector<std::string>;
+  nb::enum_<LimitMode>(module, "LimitMode", "What limits of robot descriptions do in a simulation.")
+    .value("REPORT", LimitMode::kReport, "nothing; runs tell which were exceeded")
+    .value("STOP", LimitMode::kStop, "position limits are stops, velocity limits are reported")
+    .value("IGNORE", LimitMode::kIgnore, "nothing");
   nb::class_<RunSettings>(module, "RunSettings", "The section `run` of a scenario.")
     .def_ro("until", &RunSettings::until)
     .def_ro("output_interval", &RunSettings::output_interval)
     .def_prop_ro("step", [](const RunSettings & run) { return run.integration.step; })
-    .def_prop_ro("integrator", [](const RunSettings & run) { return run.integration.integrator; });
+    .def_prop_ro("integrator", [](const RunSettings & run) { return run.integration.integrator; })
+    .def_prop_ro(
+      "error_tolerance", [](const RunSettings & run) { return run.integration.error_tolerance; })
+    .def_ro("limits", &RunSettings::limits);
 
   nb::class_<Scenario>(
     module, "Scenario", "A scenario file, read, checked and built. Constant; may be shared.")

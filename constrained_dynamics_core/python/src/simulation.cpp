@@ -109,9 +109,58 @@ nb::ndarray<nb::numpy, const double> array(
 
 void bind_record(nb::module_ & module)
 {
+  nb::class_<EnergyBalance>(
+    module, "EnergyBalance",
+    "Energy of a run against the work done on it [J]; what projections change is error, not work.")
+    .def_ro("available", &EnergyBalance::available, "False: the system does not know its energy")
+    .def_ro("start", &EnergyBalance::start)
+    .def_ro("end", &EnergyBalance::end)
+    .def_prop_ro(
+      "work",
+      [](const EnergyBalance & balance)
+      {
+        nb::dict work;
+        for (std::size_t k = 0; k < kWorkKinds; ++k)
+        {
+          work[to_string(static_cast<Work>(k))] = balance.work[k];
+        }
+        return work;
+      },
+      "by kind: inputs, external, forces, dampers, friction, contacts, potential, driven,\n"
+      "moving_rows, inhomogeneous_rows, stabilisation, impacts")
+    .def_ro("error", &EnergyBalance::error, "end - start - all work")
+    .def_ro("largest_error", &EnergyBalance::largest_error, "the largest |error| at any step")
+    .def_ro("time_of_largest_error", &EnergyBalance::time_of_largest_error)
+    .def_ro("scale", &EnergyBalance::scale, "the largest of kinetic energy and ∫ |power| dt")
+    .def_prop_ro("relative_error", &EnergyBalance::relative_error, "largest_error/scale");
+
+  nb::class_<RowTrouble>(module, "RowTrouble", "Rows that a status is about.")
+    .def_ro("time", &RowTrouble::time, "when it was first so [s]")
+    .def_ro("rows", &RowTrouble::rows, "their indices");
+
+  nb::enum_<LimitKind>(module, "LimitKind")
+    .value("LOWER", LimitKind::kLower)
+    .value("UPPER", LimitKind::kUpper)
+    .value("VELOCITY", LimitKind::kVelocity);
+  nb::class_<ExceededLimit>(module, "ExceededLimit", "A limit that a run went beyond.")
+    .def_ro("coordinate", &ExceededLimit::coordinate, "its index")
+    .def_ro("kind", &ExceededLimit::kind)
+    .def_ro("limit", &ExceededLimit::limit)
+    .def_ro("value", &ExceededLimit::value, "the furthest beyond")
+    .def_ro("first_time", &ExceededLimit::first_time, "[s]");
+
   nb::class_<RunResult>(module, "RunResult", "How a run ended.")
-    .def_ro("status", &RunResult::status, "why it ended early, or OK")
+    .def_ro("status", &RunResult::status, "OK, INACCURATE, or why it ended early")
     .def_ro("completed", &RunResult::completed)
+    .def_ro("energy", &RunResult::energy, "the EnergyBalance")
+    .def_ro(
+      "step_error", &RunResult::step_error,
+      "estimate of what all steps did wrong, relative to the largest speeds and displacements")
+    .def_ro("is_accurate", &RunResult::is_accurate, "both are within error_tolerance")
+    .def_ro("singular_rows", &RunResult::singular_rows)
+    .def_ro("inconsistent_rows", &RunResult::inconsistent_rows)
+    .def_ro("unmet_rows", &RunResult::unmet_rows)
+    .def_ro("exceeded_limits", &RunResult::exceeded_limits)
     .def_ro("time", &RunResult::time, "of the last good state [s]")
     .def_ro("steps", &RunResult::steps)
     .def_ro("evaluations", &RunResult::evaluations)
@@ -297,10 +346,11 @@ void bind_simulation(nb::module_ & module)
         SimulationHandle * self, std::shared_ptr<const Dynamics> dynamics, const State & state,
         Integrator integrator, double step, const InputsArgument & inputs,
         std::shared_ptr<const ContactSet> contacts, double absolute_tolerance,
-        double relative_tolerance, double largest_step)
+        double relative_tolerance, double largest_step, double error_tolerance, bool watch_limits)
       {
-        const SimulationOptions given{
-          integrator, step, absolute_tolerance, relative_tolerance, largest_step};
+        const SimulationOptions given{integrator,         step,         absolute_tolerance,
+                                      relative_tolerance, largest_step, error_tolerance,
+                                      watch_limits};
         auto law = make_law(inputs, dynamics->system());
         auto simulation = std::make_unique<Simulation>(dynamics, given, law, std::move(contacts));
         simulation->start(state);
@@ -310,10 +360,13 @@ void bind_simulation(nb::module_ & module)
       "step"_a = options.step, "inputs"_a = nb::none(), "contacts"_a = nb::none(),
       "absolute_tolerance"_a = options.absolute_tolerance,
       "relative_tolerance"_a = options.relative_tolerance, "largest_step"_a = options.largest_step,
+      "error_tolerance"_a = options.error_tolerance, "watch_limits"_a = options.watch_limits,
       "Starts at a state. inputs: None (zeros), constant values, an InputLaw (such as a\n"
       "ServoInputLaw) for this simulation alone, or a function f(t, q, u) that returns τ (slow: "
       "it\n"
-      "takes the interpreter's lock in every evaluation).")
+      "takes the interpreter's lock in every evaluation). error_tolerance: relative; a run whose\n"
+      "energy balance or step error exceeds it ends with INACCURATE. watch_limits: whether runs\n"
+      "look at the limits of robot descriptions.")
     .def(
       "start",
       [](SimulationHandle & self, const State & state)

@@ -215,3 +215,41 @@ def test_scenario_linearised_expect_equilibrium_eigenvalues():
         "initial: {q: {a: 0}}")
     model = cd.linearise_scenario(scenario)
     np.testing.assert_allclose(np.sort(model.eigenvalues.imag), [-2.0, 2.0], rtol=1e-9)
+
+
+def test_run_expect_its_energy_balance_and_step_error(pendulum):
+    result = swinging(pendulum, step=1e-3).run(2.0, 1.0).result
+    assert result.status == cd.Status.OK and result.is_accurate
+    assert result.energy.available and result.energy.relative_error < 1e-9
+    assert result.step_error < 1e-6
+    damped = cd.AnalyticSystem(["a"], "da^2/2", potential="-9.81*cos(a)", force={"a": "-0.3*da"})
+    simulation = cd.Simulation(cd.Dynamics(damped), cd.State([1.0], [0.0]))
+    energy = simulation.run(2.0, 1.0).result.energy
+    assert energy.work["forces"] < -0.1
+    assert abs(energy.work["forces"] - (energy.end - energy.start)) < 1e-9
+    assert sum(abs(work) for kind, work in energy.work.items() if kind != "forces") == 0.0
+
+
+def test_run_with_steps_that_are_too_large_expect_inaccurate(pendulum):
+    result = swinging(pendulum, step=0.3).run(9.0, 1.0).result
+    assert result.completed and result.status == cd.Status.INACCURATE and not result.is_accurate
+    assert cd.has_output(result.status)
+    assert swinging(pendulum, step=0.02, error_tolerance=1e-12).run(1.0, 1.0).result.status == cd.Status.INACCURATE
+
+
+def test_limits_that_are_exceeded_expect_them_in_the_result():
+    scenario = cd.Scenario.from_text("""
+system:
+  urdf: |
+    <robot name="arm"><link name="base"/>
+      <link name="arm"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+        <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="swing" type="revolute"><parent link="base"/><child link="arm"/>
+        <axis xyz="0 1 0"/><limit lower="-1" upper="1" velocity="9" effort="1"/></joint></robot>
+initial: {u: {swing: 5}}
+run: {until: 1}
+""")
+    assert scenario.run_settings.limits == cd.LimitMode.REPORT
+    exceeded = scenario.run().result.exceeded_limits
+    assert [limit.kind for limit in exceeded] == [cd.LimitKind.UPPER]
+    assert exceeded[0].limit == 1.0 and exceeded[0].value > 1.0 and 0.0 < exceeded[0].first_time < 1.0

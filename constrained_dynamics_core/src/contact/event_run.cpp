@@ -14,6 +14,7 @@
 #include "constrained_dynamics/simulation.hpp"
 #include "contact/contact_runtime.hpp"
 #include "output_times.hpp"
+#include "run_book.hpp"
 
 namespace constrained_dynamics
 {
@@ -214,17 +215,8 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
     {
       throw EvaluationFailed{status};
     }
+    book_->record_stage(view(slope));
   };
-  Status status = apply_due_changes();
-  status = has_output(status) ? worse(status, evaluate()) : status;
-  if (!has_output(status))
-  {
-    return finish(status, false);
-  }
-  if (!observer(*this) || state_.time >= until)
-  {
-    return finish(Status::kOk, true);
-  }
   OutputTimes output(state_.time, until, output_interval);
   StateVector x(static_cast<std::size_t>(x_.size()));
   StateVector begin(x.size());
@@ -241,6 +233,7 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
       throw EvaluationFailed{settled};
     }
     store(time, view(at));
+    watch_limits();
   };
   EventSearch search(*this);
   double step = std::min(options_.step, options_.largest_step);
@@ -257,10 +250,15 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
         odeint::runge_kutta_dopri5<StateVector>());
       load(x);
       stepper.initialize(x, state_.time, step);
+      book_->expect_first();
       search.begin(state_.time, x);
       bool ends = false;
       while (!ends)
       {
+        if (is_interrupted(observer))
+        {
+          return finish(Status::kInterrupted, false);
+        }
         begin = stepper.current_state();
         const double start = stepper.current_time();
         const double change = next_change_ < schedule_.size()
@@ -276,17 +274,22 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
         const double event =
           search.find(limit, [&](double time, StateVector & to) { stepper.calc_state(time, to); });
         const double stop = std::min(event, limit);
+        const auto book_until = [&](double time)
+        { book_->add_dopri_step(start, span.second, time, view(begin), workspace_); };
+        bool goes_on = true;
+        Status status = Status::kOk;
         while (output.next() < stop)
         {
           stepper.calc_state(output.next(), x);
           accept(output.next(), x);
-          status = evaluate();
+          status = show(observer, goes_on);
           if (!has_output(status))
           {
             return finish(status, false);
           }
-          if (!observer(*this))
+          if (!goes_on)
           {
+            book_until(output.next());
             return finish(Status::kOk, true);
           }
           output.advance();
@@ -294,11 +297,14 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
         ends = event <= limit || limit < span.second || limit >= change || limit >= until;
         if (!ends)
         {
+          book_until(span.second);
           x = stepper.current_state();
           accept(span.second, x);
+          name_rows();
           if (x != stepper.current_state())
           {
             stepper.initialize(x, span.second, stepper.current_time_step());
+            book_->expect_first();
           }
           continue;
         }
@@ -308,8 +314,11 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
         if (stop > start)
         {
           odeint::runge_kutta_dopri5<StateVector> whole;
+          book_->expect_first();
           whole.do_step(system, begin, start, x, stop - start);
+          book_->add_dopri_step(start, stop, stop, view(begin), workspace_);
         }
+        const std::size_t first_event = events_.size();
         accept(stop, x);
         at_once = stop > start + 1e-13 * std::max(1.0, std::abs(start)) ? 0 : at_once + 1;
         if (++events == kManyEvents)
@@ -341,14 +350,16 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
         // What came to be in force is met exactly from here on.
         load(x);
         accept(stop, x);
+        book_->add_events(events_, std::min(first_event, events_.size()), stop);
+        name_rows();
         if (stop >= until || output.next() <= stop)
         {
-          status = evaluate();
+          status = show(observer, goes_on);
           if (!has_output(status))
           {
             return finish(status, false);
           }
-          if (!observer(*this) || stop >= until)
+          if (!goes_on || stop >= until)
           {
             return finish(Status::kOk, true);
           }

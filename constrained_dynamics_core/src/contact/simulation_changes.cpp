@@ -7,6 +7,7 @@
 
 #include "constrained_dynamics/simulation.hpp"
 #include "contact/contact_runtime.hpp"
+#include "run_book.hpp"
 
 namespace constrained_dynamics
 {
@@ -94,6 +95,10 @@ Status Simulation::after_step() noexcept CD_NONBLOCKING
   if (!has_output(solved))
   {
     return solved;
+  }
+  if (book_ != nullptr)
+  {
+    book_->measure(input_values_, workspace_);
   }
   contacts_->commit(workspace_);
   bool any = false;
