@@ -320,14 +320,22 @@ void Simulation::store(double time, const ConstVectorRef & x) noexcept CD_NONBLO
 
 Status Simulation::fixed_step(double time, double next_time) noexcept CD_NONBLOCKING
 {
-  const Scheme & scheme =
-    options_.integrator == Integrator::kKuttaMerson ? kKuttaMersonScheme : kRk4Scheme;
-  const double h = next_time - time;
-  Status worst = Status::kOk;
   if (input_law_)
   {
     input_law_->begin_step(time);
   }
+  const Status status =
+    contacts_->is_empty() ? integrate_step(time, next_time) : step_with_contacts(next_time);
+  counts_.steps += has_output(status) ? 1 : 0;
+  return status;
+}
+
+Status Simulation::integrate_step(double time, double next_time) noexcept CD_NONBLOCKING
+{
+  const Scheme & scheme =
+    options_.integrator == Integrator::kKuttaMerson ? kKuttaMersonScheme : kRk4Scheme;
+  const double h = next_time - time;
+  Status worst = Status::kOk;
   x_.head(state_.q.size()) = state_.q;
   x_.tail(state_.u.size()) = state_.u;
   for (int i = 0; i < scheme.stages; ++i)
@@ -365,7 +373,6 @@ Status Simulation::fixed_step(double time, double next_time) noexcept CD_NONBLOC
     return Status::kNonFiniteResult;
   }
   store(next_time, x_);
-  ++counts_.steps;
   return worse(worst, status);
 }
 
@@ -381,7 +388,7 @@ Status Simulation::step() noexcept CD_NONBLOCKING
   if (has_output(status))
   {
     ++step_index_;
-    status = worse(status, after_step());
+    status = worse(status, apply_due_changes());
   }
   return status;
 }
@@ -470,7 +477,7 @@ RunResult Simulation::run_fixed(double until, double output_interval, const Obse
       return finish(status, false);
     }
     ++step_index_;
-    status = after_step();
+    status = apply_due_changes();
     if (!has_output(status))
     {
       return finish(status, false);

@@ -58,12 +58,41 @@ void ContactRuntime::withdraw_rows(Workspace & workspace) const noexcept CD_NONB
   }
 }
 
+bool ContactRuntime::add_sunk_rows(Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  bool any = false;
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    const int contact = static_cast<int>(i);
+    const bool is_sunk = normal_[i] != Normal::kClosed && is_rigid(contact) &&
+                         gap(contact, workspace) < -kTouch;
+    any = any || is_sunk;
+    if (is_sunk)
+    {
+      workspace.set_active(set_->contacts()[i].constraint, true);
+    }
+  }
+  return any;
+}
+
 bool ContactRuntime::has_rows() const noexcept CD_NONBLOCKING
 {
   return std::find(normal_.begin(), normal_.end(), Normal::kClosed) != normal_.end() ||
          std::any_of(
            friction_.begin(), friction_.end(),
            [](const FrictionState & state) { return state.slip == Slip::kStick; });
+}
+
+/// ½ uᵀ Q u. @pre solve at the same q.
+double ContactRuntime::kinetic_energy(
+  const ConstVectorRef & u, const Workspace & workspace) const noexcept
+{
+  double sum = 0.0;
+  for (Eigen::Index i = 0; i < u.size(); ++i)
+  {
+    sum += 0.5 * u(i) * workspace.terms().mass_matrix.row(i).dot(u);
+  }
+  return sum;
 }
 
 /// Roles of all constraints: what is in force stays so, contacts that touch are unilateral.
@@ -85,47 +114,6 @@ void ContactRuntime::begin_impact(const Workspace & workspace) noexcept
         ImpactRole::kUnilateral;
     }
   }
-}
-
-/// How long ago the first of the contacts that strike touched, for a constant acceleration: steps
-/// see them late, and faster than they were by what they fell since. @pre solve.
-double ContactRuntime::late_by(const Workspace & workspace) const noexcept
-{
-  double latest = 0.0;
-  for (std::size_t i = 0; i < normal_.size(); ++i)
-  {
-    const int contact = static_cast<int>(i);
-    const double depth = -gap(contact, workspace);
-    const double speed = -gap_rate(contact, workspace);
-    if (touching_[i] == 0 || fired_[i] == 0 || !(depth > 0.0 && speed > 0.0))
-    {
-      continue;
-    }
-    // depth = speed τ − a τ²/2, a the acceleration towards the contact; the smaller τ in a form
-    // that does not cancel.
-    const double a = -gap_acceleration(contact, workspace);
-    const double touched = std::sqrt(std::max(0.0, speed * speed - 2.0 * a * depth));
-    latest = std::max(latest, 2.0 * depth / (speed + touched));
-  }
-  return std::min(latest, step_);
-}
-
-/// Moves the state in time with the present acceleration, to second order. @pre solve.
-Status ContactRuntime::drift(
-  double time, double by, VectorRef q, VectorRef u, Workspace & workspace,
-  ContactHost & host) noexcept
-{
-  force_ = by * workspace.solution().acceleration;
-  u += 0.5 * force_;
-  const Status status = host.update(time, q, u);
-  if (status != Status::kOk)
-  {
-    return status;
-  }
-  q += by * workspace.terms().rates;
-  dynamics_->system().normalise(q);
-  u += 0.5 * force_;
-  return host.update(time + by, q, u);
 }
 
 /// Impact of the contacts that touch.
@@ -330,11 +318,7 @@ void ContactRuntime::choose_slips(double time, const Workspace & workspace) noex
       }
       continue;
     }
-    double along = 0.0;
-    for (int r = 0; r < row_count(k); ++r)
-    {
-      along += state.direction[r] * workspace.rows().velocity(row + r);
-    }
+    const double along = slip_along_direction(k, workspace);
     const bool has_ended =
       state.slip == Slip::kSlide && has_fired &&
       (row_count(k) == 1 || speed <= kEndOfSlip * creep_speed(k) || along <= 0.0);
@@ -411,6 +395,7 @@ void ContactRuntime::record_changes(
       event.constraint = set_->contacts()[i].constraint;
       event.speed_before = speeds_before_(row_of_contact(static_cast<int>(i)));
       event.speed_after = workspace.rows().velocity(row_of_contact(static_cast<int>(i)));
+      event.energy_change = energy_change_;
       host.record(event);
     }
   }
@@ -435,12 +420,13 @@ void ContactRuntime::record_changes(
     event.constraint = set_->frictions()[i].constraint;
     event.speed_before = speeds_before_.segment(row_of_friction(k), row_count(k)).norm();
     event.speed_after = slip_speed(k, workspace);
+    event.energy_change = energy_change_;
     host.record(event);
   }
 }
 
 Status ContactRuntime::decide(
-  double time, VectorRef q, VectorRef u, Workspace & workspace,
+  double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
   ContactHost & host) noexcept CD_NONBLOCKING
 {
   old_normal_ = normal_;
@@ -454,31 +440,17 @@ Status ContactRuntime::decide(
   }
   bool strikes = false;
   unseen_ = 0.0;
+  energy_change_ = -kinetic_energy(u, workspace);
   speeds_before_ = workspace.rows().velocity;
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
     const int contact = static_cast<int>(i);
-    const bool is_rigid = !set_->is_compliant(contact) && !(set_->contacts()[i].stiffness > 0.0);
     const Normal mode = normal_[i];
     const double rate = gap_rate(contact, workspace);
     const bool is_near = fired_[i] != 0 || gap(contact, workspace) <= kTouch;
-    touching_[i] = is_rigid && (mode == Normal::kClosed || mode == Normal::kIdle ||
+    touching_[i] = is_rigid(contact) && (mode == Normal::kClosed || mode == Normal::kIdle ||
                                 (mode == Normal::kOpen && is_near));
     strikes = strikes || (touching_[i] != 0 && mode != Normal::kClosed && rate < -kStays);
-  }
-  // Fixed steps see contacts late, below the ground and faster than they touched. Without the way
-  // back to that moment, and on from it, impacts would bring energy along.
-  const double late = strikes ? late_by(workspace) : 0.0;
-  if (late > 0.0)
-  {
-    status = drift(time, -late, q, u, workspace, host);
-    time -= late;
-    status = status == Status::kOk ? solve(host.input_values(), workspace) : status;
-    if (!has_output(status))
-    {
-      return status;
-    }
-    speeds_before_ = workspace.rows().velocity;
   }
   Status worst = Status::kOk;
   if (strikes)
@@ -504,6 +476,7 @@ Status ContactRuntime::decide(
   {
     return status;
   }
+  energy_change_ += kinetic_energy(u, workspace);
   stop_slips(workspace);
   status = solve(host.input_values(), workspace);
   if (!has_output(status) && status != Status::kNoUniqueSolution)
@@ -535,13 +508,12 @@ Status ContactRuntime::decide(
   worst = worse(worst, status);
   record_changes(time, workspace, host);
   std::fill(fired_.begin(), fired_.end(), static_cast<char>(0));
-  status = late > 0.0 ? drift(time, late, q, u, workspace, host) : Status::kOk;
-  return status == Status::kOk ? worst : status;
+  return worst;
 }
 
 Status ContactRuntime::jump(
-  double time, const ConstVectorRef & q, VectorRef u, const ConstVectorRef & impulse,
-  int switched_on, Workspace & workspace, ContactHost & host) noexcept CD_NONBLOCKING
+  double time, const ConstVectorRef & q, VectorRef u, const ScheduledChange * changes,
+  std::size_t count, Workspace & workspace, ContactHost & host) noexcept CD_NONBLOCKING
 {
   Status status = host.update(time, q, u);
   if (status != Status::kOk)
@@ -550,37 +522,74 @@ Status ContactRuntime::jump(
   }
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
-    const int contact = static_cast<int>(i);
-    const bool is_rigid = !set_->is_compliant(contact) && !(set_->contacts()[i].stiffness > 0.0);
-    touching_[i] = is_rigid && (normal_[i] == Normal::kClosed || normal_[i] == Normal::kIdle);
+    touching_[i] = is_rigid(static_cast<int>(i)) &&
+                   (normal_[i] == Normal::kClosed || normal_[i] == Normal::kIdle);
   }
   begin_impact(workspace);
-  impact_.impulse = impulse;
-  if (switched_on >= 0)
-  {
-    impact_.roles[static_cast<std::size_t>(switched_on)] = ImpactRole::kImpacting;
-  }
   speeds_before_ = workspace.rows().velocity;
-  status = impact_solver_.solve(impact_, time, q, u, workspace, impact_solution_);
-  if (!has_output(status))
+  bool jumps = false;
+  for (std::size_t k = 0; k < count; ++k)
   {
-    return status;
+    const ScheduledChange & change = changes[k];
+    if (change.constraint < 0)
+    {
+      impact_.impulse += change.impulse;
+      jumps = true;
+      continue;
+    }
+    bool has_velocity = false;  // rows on acceleration level come into force without a jump
+    for (const RowDescription & row : dynamics_->constraints()[change.constraint].rows())
+    {
+      has_velocity = has_velocity || row.level != RowLevel::kAcceleration;
+    }
+    const bool strikes =
+      change.active && has_velocity && !workspace.is_active(change.constraint);
+    impact_.roles[static_cast<std::size_t>(change.constraint)] =
+      strikes         ? ImpactRole::kImpacting
+      : change.active ? ImpactRole::kInForce
+                      : ImpactRole::kAbsent;
+    jumps = jumps || strikes;
   }
-  u = impact_solution_.speeds;
-  ContactEvent event;
-  event.time = time;
-  event.kind = switched_on >= 0 ? ContactEventKind::kSwitchOn : ContactEventKind::kImpulse;
-  event.constraint = switched_on;
-  event.impulse = impulse.norm();
-  event.energy_change = impact_solution_.energy_change;
-  if (switched_on >= 0)
+  impact_solution_.energy_change = 0.0;
+  impact_solution_.multipliers.setZero();
+  if (jumps)
   {
-    const Eigen::Index row = dynamics_->constraints().row_offset(switched_on);
-    const Eigen::Index count = dynamics_->constraints()[switched_on].row_count();
-    event.impulse = impact_solution_.multipliers.segment(row, count).norm();
-    event.speed_before = speeds_before_.segment(row, count).norm();
+    status = impact_solver_.solve(impact_, time, q, u, workspace, impact_solution_);
+    if (!has_output(status))
+    {
+      return status;
+    }
+    u = impact_solution_.speeds;
   }
-  host.record(event);
+  for (std::size_t k = 0; k < count; ++k)
+  {
+    const ScheduledChange & change = changes[k];
+    ContactEvent event;
+    event.time = time;
+    event.constraint = change.constraint;
+    event.energy_change = impact_solution_.energy_change;
+    if (change.constraint < 0)
+    {
+      event.kind = ContactEventKind::kImpulse;
+      event.impulse = change.impulse.norm();
+      host.record(event);
+      continue;
+    }
+    if (workspace.is_active(change.constraint) == change.active)
+    {
+      continue;
+    }
+    event.kind = change.active ? ContactEventKind::kSwitchOn : ContactEventKind::kSwitchOff;
+    if (change.active)
+    {
+      const Eigen::Index row = dynamics_->constraints().row_offset(change.constraint);
+      const Eigen::Index rows = dynamics_->constraints()[change.constraint].row_count();
+      event.impulse = impact_solution_.multipliers.segment(row, rows).norm();
+      event.speed_before = speeds_before_.segment(row, rows).norm();
+    }
+    host.record(event);
+    workspace.set_active(change.constraint, change.active);
+  }
   return status;
 }
 

@@ -5,25 +5,16 @@
 #include <utility>
 
 #include <boost/math/tools/toms748_solve.hpp>
-#include <boost/numeric/odeint/stepper/controlled_runge_kutta.hpp>
-#include <boost/numeric/odeint/stepper/dense_output_runge_kutta.hpp>
-#include <boost/numeric/odeint/stepper/generation.hpp>
-#include <boost/numeric/odeint/stepper/runge_kutta_dopri5.hpp>
-#include <boost/numeric/odeint/util/unwrap_reference.hpp>
-
 #include "constrained_dynamics/simulation.hpp"
 #include "contact/contact_runtime.hpp"
+#include "contact/phase_stepper.hpp"
 #include "output_times.hpp"
 
 namespace constrained_dynamics
 {
 
-namespace odeint = boost::numeric::odeint;
-
 namespace
 {
-
-using StateVector = std::vector<double>;
 
 Eigen::Map<Eigen::VectorXd> view(StateVector & x)
 {
@@ -37,6 +28,160 @@ struct EvaluationFailed
 };
 
 }  // namespace
+
+/// The motion of a phase as the integrators see it.
+class Simulation::Motion
+{
+public:
+  explicit Motion(Simulation & simulation)
+  : simulation_(simulation), contacts_(*simulation.contacts_)
+  {
+  }
+
+  void derive(const StateVector & x, StateVector & slope, double time)
+  {
+    slope.resize(x.size());
+    check(simulation_.stage_derivative(time, view(x), view(slope)));
+  }
+
+  /// ∂f/∂x and ∂f/∂t by differences. The directions of slip are held meanwhile: how they turn with
+  /// the state, by dψ/|ψ|, is far beyond any difference where slip is slow, and is put in exactly.
+  void jacobian(
+    const StateVector & x, const StateVector & slope, double time, Eigen::MatrixXd & by_state,
+    Eigen::VectorXd & by_time)
+  {
+    // Rounding of 1e-16 and curvature are both 1e-8 of a derivative then.
+    constexpr double kDifference = 1e-8;
+    constexpr double kTurn = 1e-6;  // [rad]; the motion is linear in it but for its square
+    const auto n = static_cast<Eigen::Index>(x.size());
+    const Workspace & workspace = simulation_.workspace_;
+    const auto f = view(slope);
+    moved_ = x;
+    changed_.resize(x.size());
+    evaluate(time);
+    contacts_.hold_directions(workspace);
+    struct Release
+    {
+      ContactRuntime & contacts;
+      ~Release() { contacts.release_directions(); }
+    } const release{contacts_};
+    slides_.clear();
+    for (const int i : contacts_.planar_slides())
+    {
+      Slide slide;
+      slide.friction = i;
+      double s[2];
+      contacts_.slide_direction(i, workspace, s);
+      slide.across[0] = -s[1];
+      slide.across[1] = s[0];
+      slide.speed = contacts_.turning_speed(i, workspace);
+      slide.slip = contacts_.slip_along(i, slide.across, workspace);
+      slide.by_turn.setZero(n);
+      slides_.push_back(slide);
+    }
+    const auto across_of = [&](const Slide & slide)
+    { return contacts_.slip_along(slide.friction, slide.across, workspace) - slide.slip; };
+    for (Slide & slide : slides_)
+    {
+      contacts_.turn_direction(slide.friction, kTurn);
+      evaluate(time);
+      slide.by_turn = (view(changed_) - f) / kTurn;
+      const Eigen::VectorXd acceleration = slide.by_turn.tail(simulation_.state_.u.size());
+      contacts_.set_turning(
+        slide.friction,
+        -contacts_.slip_change_along(slide.friction, slide.across, acceleration, workspace),
+        workspace);
+    }
+    contacts_.turn_direction(-1, 0.0);
+    for (Eigen::Index i = 0; i <= n; ++i)
+    {
+      auto column = i < n ? by_state.col(i) : Eigen::Ref<Eigen::VectorXd>(by_time);
+      double size = kDifference;
+      if (i < n)
+      {
+        const double here = x[static_cast<std::size_t>(i)];
+        moved_[static_cast<std::size_t>(i)] = here + kDifference * std::max(1.0, std::abs(here));
+        size = moved_[static_cast<std::size_t>(i)] - here;
+      }
+      evaluate(i < n ? time : time + size);
+      column = (view(changed_) - f) / size;
+      for (const Slide & slide : slides_)
+      {
+        column += across_of(slide) / (size * slide.speed) * slide.by_turn;
+      }
+      if (i < n)
+      {
+        moved_[static_cast<std::size_t>(i)] = x[static_cast<std::size_t>(i)];
+      }
+    }
+  }
+
+  /// What decides between the integrators, of the slips that begin with a phase. @pre solve.
+  void measure_turning(const StateVector & x, double time)
+  {
+    constexpr double kTurn = 1e-6;
+    const Workspace & workspace = simulation_.workspace_;
+    if (contacts_.planar_slides().empty())
+    {
+      return;
+    }
+    moved_ = x;
+    changed_.resize(x.size());
+    evaluate(time);
+    const Eigen::VectorXd before = workspace.solution().acceleration;
+    contacts_.hold_directions(workspace);
+    const std::vector<int> slides = contacts_.planar_slides();
+    for (const int i : slides)
+    {
+      double s[2];
+      contacts_.turn_direction(-1, 0.0);
+      contacts_.slide_direction(i, workspace, s);
+      const double across[2] = {-s[1], s[0]};
+      contacts_.turn_direction(i, kTurn);
+      evaluate(time);
+      const Eigen::VectorXd change = (workspace.solution().acceleration - before) / kTurn;
+      contacts_.set_turning(
+        i, -contacts_.slip_change_along(i, across, change, workspace), workspace);
+    }
+    contacts_.release_directions();
+  }
+
+private:
+  struct Slide
+  {
+    int friction = -1;
+    double across[2] = {0.0, 0.0};
+    double speed = 0.0;
+    double slip = 0.0;
+    Eigen::VectorXd by_turn;
+  };
+
+  static Eigen::Map<const Eigen::VectorXd> view(const StateVector & x)
+  {
+    return {x.data(), static_cast<Eigen::Index>(x.size())};
+  }
+  static Eigen::Map<Eigen::VectorXd> view(StateVector & x)
+  {
+    return {x.data(), static_cast<Eigen::Index>(x.size())};
+  }
+  static void check(Status status)
+  {
+    if (!has_output(status))
+    {
+      throw EvaluationFailed{status};
+    }
+  }
+  void evaluate(double time)
+  {
+    check(simulation_.derivative(time, view(moved_), view(changed_)));
+  }
+
+  Simulation & simulation_;
+  ContactRuntime & contacts_;
+  StateVector moved_;
+  StateVector changed_;
+  std::vector<Slide> slides_;
+};
 
 /// Looks for the first end of a mode within a step, on its dense output.
 class Simulation::EventSearch
@@ -205,16 +350,6 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
   constexpr double kLeastPart = 1e-4;
   // Relative to the time: below it a step is a few roundings of the clock.
   constexpr double kSmallestStep = 1e-14;
-  const auto system = [&](const StateVector & at, StateVector & slope, double time)
-  {
-    slope.resize(at.size());
-    const Eigen::Map<const Eigen::VectorXd> in(at.data(), static_cast<Eigen::Index>(at.size()));
-    const Status status = stage_derivative(time, in, view(slope));
-    if (!has_output(status))
-    {
-      throw EvaluationFailed{status};
-    }
-  };
   Status status = apply_due_changes();
   status = has_output(status) ? worse(status, evaluate()) : status;
   if (!has_output(status))
@@ -227,7 +362,6 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
   }
   OutputTimes output(state_.time, until, output_interval);
   StateVector x(static_cast<std::size_t>(x_.size()));
-  StateVector begin(x.size());
   const auto load = [&](StateVector & to)
   {
     view(to).head(state_.q.size()) = state_.q;
@@ -243,7 +377,11 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
     store(time, view(at));
   };
   EventSearch search(*this);
-  double step = std::min(options_.step, options_.largest_step);
+  Motion motion(*this);
+  PhaseStepper<Motion> stepper(
+    motion, options_.absolute_tolerance, options_.relative_tolerance, options_.largest_step,
+    x.size());
+  const double step = std::min(options_.step, options_.largest_step);
   int at_once = 0;
   int events = 0;
   const double least_advance = kLeastPart * (until - state_.time);
@@ -252,21 +390,18 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
   {
     while (true)  // one phase
     {
-      auto stepper = odeint::make_dense_output(
-        options_.absolute_tolerance, options_.relative_tolerance, options_.largest_step,
-        odeint::runge_kutta_dopri5<StateVector>());
       load(x);
       stepper.initialize(x, state_.time, step);
+      motion.measure_turning(x, state_.time);
       search.begin(state_.time, x);
       bool ends = false;
       while (!ends)
       {
-        begin = stepper.current_state();
         const double start = stepper.current_time();
         const double change = next_change_ < schedule_.size()
                                 ? schedule_[next_change_].time
                                 : std::numeric_limits<double>::infinity();
-        const std::pair<double, double> span = stepper.do_step(system);
+        const std::pair<double, double> span = stepper.do_step(contacts_->turning_rate(workspace_));
         ++counts_.steps;
         if (!(span.second - span.first > kSmallestStep * std::max(1.0, std::abs(span.second))))
         {
@@ -302,13 +437,13 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
           }
           continue;
         }
-        // The state at the end of the phase, with the order of the integrator and not that of its
-        // dense output.
-        x = begin;
         if (stop > start)
         {
-          odeint::runge_kutta_dopri5<StateVector> whole;
-          whole.do_step(system, begin, start, x, stop - start);
+          stepper.step_to(stop, x);
+        }
+        else
+        {
+          load(x);
         }
         accept(stop, x);
         at_once = stop > start + 1e-13 * std::max(1.0, std::abs(start)) ? 0 : at_once + 1;
@@ -354,7 +489,6 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
           }
           output.advance();
         }
-        step = std::min(options_.step, options_.largest_step);
       }
     }
   }
@@ -362,7 +496,7 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
   {
     return finish(failure.status, false);
   }
-  catch (const odeint::odeint_error &)
+  catch (const boost::numeric::odeint::odeint_error &)
   {
     return finish(Status::kNotConverged, false);
   }
