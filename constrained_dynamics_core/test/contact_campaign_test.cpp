@@ -91,11 +91,11 @@ std::string box(Draws & draw)
   out.precision(17);
   out << "system:\n  bodies: [{name: box, mass: " << mass << ", inertia: " << list(inertia)
       << "}]\n  frames:\n"
-      << "    - {repeat: {i: [-1, 1], j: [-1, 1], k: [-1, 1]}, name: \"c${i}${j}${k}\", parent: "
-      << "box, pose: {xyz: [\"(${i})*" << half(0) << "\", \"(${j})*" << half(1) << "\", \"(${k})*"
-      << half(2) << "\"]}}\n"
+      << "    - {repeat: {i: [0, 1], j: [0, 1], k: [0, 1]}, name: \"c${i}${j}${k}\", parent: "
+      << "box, pose: {xyz: [\"(2*${i} - 1)*" << half(0) << "\", \"(2*${j} - 1)*" << half(1)
+      << "\", \"(2*${k} - 1)*" << half(2) << "\"]}}\n"
       << "constraints:\n"
-      << "  - {repeat: {i: [-1, 1], j: [-1, 1], k: [-1, 1]}, name: \"f${i}${j}${k}\", type: "
+      << "  - {repeat: {i: [0, 1], j: [0, 1], k: [0, 1]}, name: \"f${i}${j}${k}\", type: "
       << "contact, frame_a: \"c${i}${j}${k}\", restitution: " << restitution
       << ", friction: " << friction << "}\n"
       << "initial: {q: {box: " << list(place) << "}, u: {box: " << list(speeds) << "}}\n"
@@ -201,10 +201,10 @@ std::string stack(Draws & draw)
     const std::string name = "b" + std::to_string(i);
     out << "    - {name: " << name << ", mass: 1, inertia: [0.0109, 0.0167, 0.0209]}\n";
     frames << "    - {name: top" << i << ", parent: " << name << ", pose: {xyz: [0, 0, 0.1]}}\n"
-           << "    - {repeat: {i: [-1, 1], j: [-1, 1]}, name: \"" << name
+           << "    - {repeat: {i: [0, 1], j: [0, 1]}, name: \"" << name
            << "c${i}${j}\", parent: " << name
-           << ", pose: {xyz: [\"(${i})*0.2\", \"(${j})*0.15\", -0.1]}}\n";
-    constraints << "  - {repeat: {i: [-1, 1], j: [-1, 1]}, name: \"" << name
+           << ", pose: {xyz: [\"(2*${i} - 1)*0.2\", \"(2*${j} - 1)*0.15\", -0.1]}}\n";
+    constraints << "  - {repeat: {i: [0, 1], j: [0, 1]}, name: \"" << name
                 << "f${i}${j}\", type: contact, frame_a: \"" << name << "c${i}${j}\""
                 << (i > 0 ? ", frame_b: top" + std::to_string(i - 1) : "")
                 << ", friction: " << draw.between(0.2, 0.9) << "}\n";
@@ -272,8 +272,7 @@ TEST_P(RandomStarts, when_run_expect_an_end_within_measure_and_no_energy_from_ev
         for (const Contact & contact : scenario.contacts()->contacts())
         {
           const int row = scenario.dynamics()->constraints().row_offset(contact.constraint);
-          depth =
-            std::max(depth, contact.side * now.workspace().rows().position(row));
+          depth = std::max(depth, contact.side * now.workspace().rows().position(row));
         }
         return true;
       });
@@ -324,8 +323,7 @@ INSTANTIATE_TEST_SUITE_P(
     std::make_pair(kBox, "rk4"), std::make_pair(kBox, "dopri5"), std::make_pair(kSolo12, "rk4"),
     std::make_pair(kSolo12, "dopri5"), std::make_pair(kGo2, "rk4"), std::make_pair(kGo2, "dopri5"),
     std::make_pair(kStack, "rk4"), std::make_pair(kStack, "dopri5")),
-  [](const auto & of)
-  { return std::string(of.param.first.name) + "_" + of.param.second; });
+  [](const auto & of) { return std::string(of.param.first.name) + "_" + of.param.second; });
 
 }  // namespace
 }  // namespace constrained_dynamics::test

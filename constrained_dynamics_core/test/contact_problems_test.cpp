@@ -200,8 +200,7 @@ Result solve(const Problem & problem)
     }
   }
   result.status = cone.solve(contacts.data(), problem.contacts);
-  result.seconds =
-    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.sweeps = cone.sweep_count();
   result.newton_steps = cone.newton_count();
   Eigen::VectorXd r(n);

@@ -13,6 +13,10 @@ namespace
 constexpr double kChatterTime = 1e-10;
 // … and after this many of them there is no restitution any more.
 constexpr int kChatterImpacts = 8;
+// How far ahead the motion is looked at where an instant is decided again [s]; four times as far
+// each time, to the most.
+constexpr double kFirstLook = 1e-9;
+constexpr double kFarthestLook = 1e-4;
 // Two-dimensional slip that turns by more than a right angle in a step has not ended.
 constexpr double kEndOfSlip = 1e3;
 
@@ -29,6 +33,7 @@ void ContactRuntime::reset(Workspace & workspace) noexcept CD_NONBLOCKING
   std::fill(impacts_in_a_row_.begin(), impacts_in_a_row_.end(), 0);
   std::fill(last_impact_.begin(), last_impact_.end(), -1e300);
   std::fill(let_go_.begin(), let_go_.end(), -1e300);
+  last_decision_ = -1e300;
   std::fill(gave_way_.begin(), gave_way_.end(), -1e300);
   workspace.given_multipliers().setZero();
   switch_rows(workspace);
@@ -64,8 +69,8 @@ bool ContactRuntime::add_sunk_rows(Workspace & workspace) const noexcept CD_NONB
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
     const int contact = static_cast<int>(i);
-    const bool is_sunk = normal_[i] != Normal::kClosed && is_rigid(contact) &&
-                         gap(contact, workspace) < -kTouch;
+    const bool is_sunk =
+      normal_[i] != Normal::kClosed && is_rigid(contact) && gap(contact, workspace) < -kTouch;
     any = any || is_sunk;
     if (is_sunk)
     {
@@ -233,7 +238,7 @@ void ContactRuntime::choose_normals(double time, const Workspace & workspace) no
     const bool waits = before == Normal::kOpen && !has_fired && time - let_go_[i] < kChatterTime &&
                        gap_rate(contact, workspace) >= -kStays;
     let_go_[i] = pulls ? time : let_go_[i];
-    candidate_[i] = stays && !pulls && !waits;
+    candidate_[i] = stays && (look_ahead_ > 0.0 || (!pulls && !waits));
     // Where others share its load they also hold it where it is, and it touches on.
     const bool is_held =
       stays && pulls && workspace.solution().redundancy(row_of_contact(contact)) > kRedundant;
@@ -285,14 +290,13 @@ void ContactRuntime::choose_slips(double time, const Workspace & workspace) noex
     if (state.slip == Slip::kStick && has_fired)
     {
       const double held = tangent_force(k, workspace);
-      const bool again = time - gave_way_[i] < kChatterTime;
+      const bool is_last_try = look_ahead_ >= kFarthestLook;
       gave_way_[i] = time;
-      if ((row_count(k) == 2 && !again) || !(static_bound(k, workspace) > 0.0))
+      if ((row_count(k) == 2 && !is_last_try) || !(static_bound(k, workspace) > 0.0))
       {
         // Which way it gives way in a plane is a matter of all contacts together; where nothing
         // presses any more, one of the accelerations. Contacts that share a load redundantly may
-        // hold in their problem and not with the split of the rows: then it slides at the second
-        // try.
+        // hold in their problem and not with the split of the rows: then it slides at the last try.
         gives_way_[i] = 1;
         any_gives_way_ = true;
         continue;
@@ -380,6 +384,57 @@ bool ContactRuntime::holds(const Workspace & workspace) const noexcept
   return true;
 }
 
+/// Solves with the rows of the modes. Where contacts share a load redundantly the split of the rows
+/// may pull at one of them although others do not: those touch without force.
+Status ContactRuntime::solve_pressing(const ContactHost & host, Workspace & workspace) noexcept
+{
+  while (true)
+  {
+    switch_rows(workspace);
+    const Status status = solve(host.input_values(), workspace);
+    if (!has_output(status))
+    {
+      return status;
+    }
+    int most = -1;
+    double pull = kForceRounding * workspace.solution().multipliers.cwiseAbs().maxCoeff();
+    for (std::size_t i = 0; i < normal_.size(); ++i)
+    {
+      const int contact = static_cast<int>(i);
+      if (
+        normal_[i] == Normal::kClosed && is_rigid(contact) &&
+        workspace.solution().redundancy(row_of_contact(contact)) > kRedundant &&
+        -normal_force(contact, workspace) > pull)
+      {
+        most = contact;
+        pull = -normal_force(contact, workspace);
+      }
+    }
+    if (most < 0)
+    {
+      return status;
+    }
+    normal_[static_cast<std::size_t>(most)] = Normal::kIdle;
+    const int friction = set_->friction_of(most);
+    if (friction >= 0)
+    {
+      friction_[static_cast<std::size_t>(friction)].slip = Slip::kNone;
+    }
+  }
+}
+
+/// The state a little later, with the modes as they are, solved. Whether it is there.
+bool ContactRuntime::go_ahead(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u, Workspace & workspace,
+  ContactHost & host) noexcept
+{
+  ahead_.q = q + look_ahead_ * workspace.terms().rates;
+  ahead_.u = u + look_ahead_ * workspace.solution().acceleration;
+  dynamics_->system().normalise(ahead_.q);
+  return host.update(time + look_ahead_, ahead_.q, ahead_.u) == Status::kOk &&
+         has_output(solve(host.input_values(), workspace));
+}
+
 void ContactRuntime::record_changes(
   double time, const Workspace & workspace, ContactHost & host) noexcept
 {
@@ -438,6 +493,11 @@ Status ContactRuntime::decide(
   {
     return status;
   }
+  // Forces that are about to change their sign are 0 at this instant, and say nothing about which
+  // contacts press after it. What is decided again at once is decided by the motion ahead.
+  const bool is_again = time - last_decision_ < kChatterTime;
+  look_ahead_ = is_again ? std::clamp(4.0 * look_ahead_, kFirstLook, kFarthestLook) : 0.0;
+  last_decision_ = time;
   bool strikes = false;
   unseen_ = 0.0;
   energy_change_ = -kinetic_energy(u, workspace);
@@ -449,7 +509,7 @@ Status ContactRuntime::decide(
     const double rate = gap_rate(contact, workspace);
     const bool is_near = fired_[i] != 0 || gap(contact, workspace) <= kTouch;
     touching_[i] = is_rigid(contact) && (mode == Normal::kClosed || mode == Normal::kIdle ||
-                                (mode == Normal::kOpen && is_near));
+                                         (mode == Normal::kOpen && is_near));
     strikes = strikes || (touching_[i] != 0 && mode != Normal::kClosed && rate < -kStays);
   }
   Status worst = Status::kOk;
@@ -483,21 +543,26 @@ Status ContactRuntime::decide(
   {
     return status;
   }
-  if (!has_output(status) || any_gives_way_ || !holds(workspace))
+  if (!has_output(status) || any_gives_way_ || look_ahead_ > 0.0 || !holds(workspace))
   {
+    const bool looks = look_ahead_ > 0.0 && go_ahead(time, q, u, workspace, host);
     const Status chosen = choose_by_cones(host, workspace);
     if (chosen != Status::kOk)
     {
       return chosen;
     }
-    switch_rows(workspace);
-    status = solve(host.input_values(), workspace);
+    status = looks ? host.update(time, q, u) : Status::kOk;
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+    status = solve_pressing(host, workspace);
     if (!has_output(status))
     {
       return status;
     }
   }
-  if (!slips_follow(workspace))
+  if (!(look_ahead_ > 0.0) && !slips_follow(workspace))
   {
     status = choose_by_split(host, workspace);
     if (!has_output(status))
@@ -542,12 +607,11 @@ Status ContactRuntime::jump(
     {
       has_velocity = has_velocity || row.level != RowLevel::kAcceleration;
     }
-    const bool strikes =
-      change.active && has_velocity && !workspace.is_active(change.constraint);
-    impact_.roles[static_cast<std::size_t>(change.constraint)] =
-      strikes         ? ImpactRole::kImpacting
-      : change.active ? ImpactRole::kInForce
-                      : ImpactRole::kAbsent;
+    const bool strikes = change.active && has_velocity && !workspace.is_active(change.constraint);
+    impact_.roles[static_cast<std::size_t>(change.constraint)] = strikes ? ImpactRole::kImpacting
+                                                                 : change.active
+                                                                   ? ImpactRole::kInForce
+                                                                   : ImpactRole::kAbsent;
     jumps = jumps || strikes;
   }
   impact_solution_.energy_change = 0.0;

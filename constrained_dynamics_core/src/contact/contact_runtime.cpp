@@ -48,6 +48,7 @@ ContactRuntime::ContactRuntime(
   single_change_.impulse.setZero(n);
   start_.q.setZero(dynamics.system().coordinate_count());
   start_.u.setZero(n);
+  ahead_ = start_;
   values_.now.assign(fired_.size(), 0.0);
   values_.low = values_.now;
   values_.high = values_.now;
@@ -171,7 +172,8 @@ void ContactRuntime::slide_direction(int i, const Workspace & workspace, double 
   const int row = row_of_friction(i);
   const double creep = creep_speed(i);
   const double v[2] = {
-    workspace.rows().velocity(row) + creep * s[0], workspace.rows().velocity(row + 1) + creep * s[1]};
+    workspace.rows().velocity(row) + creep * s[0],
+    workspace.rows().velocity(row + 1) + creep * s[1]};
   const double length = std::hypot(v[0], v[1]);
   if (v[0] * s[0] + v[1] * s[1] > creep)
   {
@@ -255,7 +257,8 @@ double ContactRuntime::kinetic_bound(int i, const Workspace & workspace) const n
 void ContactRuntime::set_turning(int i, double change, const Workspace & workspace) noexcept
 {
   const double bound = kinetic_bound(i, workspace);
-  friction_[static_cast<std::size_t>(i)].turning = bound > 0.0 ? std::max(0.0, change) / bound : 0.0;
+  friction_[static_cast<std::size_t>(i)].turning =
+    bound > 0.0 ? std::max(0.0, change) / bound : 0.0;
 }
 
 double ContactRuntime::turning_rate(const Workspace & workspace) noexcept
@@ -486,8 +489,8 @@ double ContactRuntime::event_tolerance(int i, const Workspace & workspace) const
                   : 0.0;
 }
 
-bool ContactRuntime::fire(
-  const Workspace & workspace, std::vector<double> & values) noexcept CD_NONBLOCKING
+bool ContactRuntime::fire(const Workspace & workspace, std::vector<double> & values) noexcept
+  CD_NONBLOCKING
 {
   bool any = false;
   const int contacts = static_cast<int>(normal_.size());

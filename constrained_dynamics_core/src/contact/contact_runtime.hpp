@@ -227,6 +227,10 @@ private:
   void choose_normals(double time, const Workspace & workspace) noexcept;
   void choose_slips(double time, const Workspace & workspace) noexcept;
   void stop_slips(Workspace & workspace) noexcept;
+  Status solve_pressing(const ContactHost & host, Workspace & workspace) noexcept;
+  bool go_ahead(
+    double time, const ConstVectorRef & q, const ConstVectorRef & u, Workspace & workspace,
+    ContactHost & host) noexcept;
   bool holds(const Workspace & workspace) const noexcept;
   Status choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept;
   bool begins_to_slide(int friction, const Workspace & workspace) const noexcept;
@@ -244,6 +248,9 @@ private:
   std::shared_ptr<const ContactSet> set_;
   double step_ = 0.0;
   State start_;
+  State ahead_;
+  double look_ahead_ = 0.0;
+  double last_decision_ = -1e300;
   EventValues values_;
   double least_creep_ = 0.0;
   bool has_turned_back_ = false;
@@ -253,7 +260,7 @@ private:
   std::vector<double> held_;
   std::vector<int> planar_;
   double energy_change_ = 0.0;  // of a decision [J]
-  double unseen_ = 0.0;  // speed of bounces that fixed steps cannot see
+  double unseen_ = 0.0;         // speed of bounces that fixed steps cannot see
   std::vector<Normal> normal_;
   std::vector<Normal> old_normal_;
   std::vector<FrictionState> friction_;

@@ -171,10 +171,7 @@ private:
       throw EvaluationFailed{status};
     }
   }
-  void evaluate(double time)
-  {
-    check(simulation_.derivative(time, view(moved_), view(changed_)));
-  }
+  void evaluate(double time) { check(simulation_.derivative(time, view(moved_), view(changed_))); }
 
   Simulation & simulation_;
   ContactRuntime & contacts_;
