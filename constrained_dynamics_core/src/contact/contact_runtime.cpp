@@ -169,16 +169,22 @@ void ContactRuntime::slide_direction(int i, const Workspace & workspace, double 
     s[1] = std::sin(turn) * held[0] + std::cos(turn) * held[1];
     return;
   }
-  const int row = row_of_friction(i);
-  const double creep = creep_speed(i);
-  const double v[2] = {
-    workspace.rows().velocity(row) + creep * s[0],
-    workspace.rows().velocity(row + 1) + creep * s[1]};
+  double v[2];
+  turning_slip(i, workspace, v);
   const double length = std::hypot(v[0], v[1]);
-  if (v[0] * s[0] + v[1] * s[1] > creep)
+  if (v[0] * s[0] + v[1] * s[1] > 0.0)
   {
     s[0] = v[0] / length;
     s[1] = v[1] / length;
+  }
+}
+
+void ContactRuntime::turning_slip(int i, const Workspace & workspace, double * v) const noexcept
+{
+  for (int r = 0; r < 2; ++r)
+  {
+    v[r] = workspace.rows().velocity(row_of_friction(i) + r) +
+           creep_speed(i) * friction_[static_cast<std::size_t>(i)].direction[r];
   }
 }
 
@@ -195,7 +201,9 @@ double ContactRuntime::slip_along_direction(int i, const Workspace & workspace) 
 
 double ContactRuntime::turning_speed(int i, const Workspace & workspace) const noexcept
 {
-  return slip_speed(i, workspace) + creep_speed(i);
+  double v[2];
+  turning_slip(i, workspace, v);
+  return std::hypot(v[0], v[1]);
 }
 
 const std::vector<int> & ContactRuntime::planar_slides() noexcept CD_NONBLOCKING

@@ -149,7 +149,7 @@ public:
 
   /// Frictions that slide in a plane: the directions of their forces turn with the slip.
   const std::vector<int> & planar_slides() noexcept CD_NONBLOCKING;
-  /// Which way the force of such a friction points, and |ψ| as far as it says so. @pre rows.
+  /// The direction of such a slip, and the speed that says so. @pre rows.
   void slide_direction(int friction, const Workspace & workspace, double * s) const noexcept;
   double turning_speed(int friction, const Workspace & workspace) const noexcept;
   /// Holds the directions as they are at the state, that of one turned by an angle; −1: of none.
@@ -214,6 +214,7 @@ private:
   double static_bound(int friction, const Workspace & workspace) const noexcept;
   bool is_dry(int friction) const noexcept;
   double creep_speed(int friction) const noexcept;
+  void turning_slip(int friction, const Workspace & workspace, double * v) const noexcept;
   double kinetic_bound(int friction, const Workspace & workspace) const noexcept;
   double dahl_force(int friction, const Workspace & workspace) const noexcept;
   void add_given(int friction, double bound, Workspace & workspace) const noexcept;
