@@ -172,6 +172,7 @@ struct Result
   int newton_steps = 0;
   double seconds = 0.0;
   double residual = 0.0;
+  bool is_semidefinite = true;  // but for rounding
 };
 
 /// W = YᵀY with the mass matrix 1: what ConeProblem makes of rows and inertia.
@@ -209,6 +210,8 @@ Result solve(const Problem & problem)
     r(i) = cone.force(i);
   }
   result.residual = residual(problem, r);
+  result.is_semidefinite =
+    eigen.eigenvalues().minCoeff() >= -1e-12 * eigen.eigenvalues().maxCoeff();
   return result;
 }
 
@@ -272,10 +275,11 @@ TEST(ContactProblems, when_others_made_them_expect_solutions_or_a_status)
     const double threshold = 1e-12 * eigen.eigenvalues().cwiseAbs().maxCoeff();
     const bool is_solved = result.residual <= kSolved;
     std::printf(
-      "| %s | %d | %d of %d | %s | %d | %d | %.2f | %.1e | %s |\n", problem.name.c_str(),
+      "| %s | %d | %d of %d%s | %s | %d | %d | %.2f | %.1e | %s |\n", problem.name.c_str(),
       problem.contacts, static_cast<int>((eigen.eigenvalues().array() > threshold).count()),
-      static_cast<int>(problem.q.size()), is_solved ? "yes" : "no", result.sweeps,
-      result.newton_steps, 1e3 * result.seconds, result.residual, to_string(result.status));
+      static_cast<int>(problem.q.size()), result.is_semidefinite ? "" : ", indefinite",
+      is_solved ? "yes" : "no", result.sweeps, result.newton_steps, 1e3 * result.seconds,
+      result.residual, to_string(result.status));
     solved += is_solved ? 1 : 0;
     ++count;
     EXPECT_TRUE(is_solved || result.status != Status::kOk) << problem.name << ": wrong and ok";
