@@ -32,6 +32,7 @@ void Violation::add(double value, int of_row)
 
 Statistics::Statistics(const cd::Scenario & scenario)
 : set_(scenario.dynamics()->constraints()),
+  contacts_(scenario.contacts()),
   multipliers(static_cast<std::size_t>(set_.row_count())),
   forces(static_cast<std::size_t>(set_.wrench_count())),
   torques(static_cast<std::size_t>(set_.wrench_count())),
@@ -59,6 +60,20 @@ void Statistics::add(const cd::Simulation & simulation, const Eigen::VectorXd & 
     if (set_.row(row).level != cd::RowLevel::kAcceleration)
     {
       velocity.add(workspace.rows().velocity(row), row);
+    }
+  }
+  // An open contact holds nothing, but what is behind its surface is a violation all the same.
+  // (Laws of compliant contacts and force laws act there.)
+  for (std::size_t i = 0; i < contacts_->contacts().size(); ++i)
+  {
+    const cd::Contact & contact = contacts_->contacts()[i];
+    const int row = set_.row_offset(contact.constraint);
+    const double depth = contact.side * workspace.rows().position(row);
+    const bool is_rigid =
+      !contacts_->is_compliant(static_cast<int>(i)) && !(contact.stiffness > 0.0);
+    if (is_rigid && depth > 0.0 && !workspace.is_active(contact.constraint))
+    {
+      position.add(depth, row);
     }
   }
   for (std::size_t i = 0; i < forces.size(); ++i)

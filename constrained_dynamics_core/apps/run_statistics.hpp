@@ -55,6 +55,7 @@ public:
 
 private:
   const constrained_dynamics::ConstraintSet & set_;
+  std::shared_ptr<const constrained_dynamics::ContactSet> contacts_;
 
 public:
   std::vector<Range> multipliers;

@@ -123,7 +123,6 @@ void RunBook::open() noexcept
   error_ = Norms{};
   pending_ = Norms{};
   smooth_ = 0;
-  late_ = 0.0;
   inputs_held_ = false;
   inputs_jumped_ = false;
 }
@@ -338,8 +337,7 @@ void RunBook::account(double time, const Sample & at) noexcept
   }
 }
 
-void RunBook::add_events(
-  const std::vector<ContactEvent> & events, std::size_t first, double time) noexcept
+void RunBook::add_events(const std::vector<ContactEvent> & events, std::size_t first) noexcept
 {
   if (first >= events.size())
   {
@@ -356,25 +354,8 @@ void RunBook::add_events(
                          events[i].time == events[i - 1].time &&
                          events[i].energy_change == events[i - 1].energy_change;
     impacts += is_same ? 0.0 : events[i].energy_change;
-    if (events[i].kind == ContactEventKind::kImpact && time > events[i].time)
-    {
-      before_impact_ = last_;
-      late_ = std::max(late_, time - events[i].time);
-    }
   }
   add_work(work);
-}
-
-void RunBook::add_late_work() noexcept
-{
-  // The last part of the step was made without the impact.
-  std::array<double, kWorkKinds> work{};
-  for (std::size_t k = 0; k < kWorkKinds; ++k)
-  {
-    work[k] = late_ * (last_.power[k] - before_impact_.power[k]);
-  }
-  add_work(work);
-  late_ = 0.0;
 }
 
 void RunBook::finish(double time) noexcept
@@ -418,6 +399,10 @@ void RunBook::reach(
   double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
   const Workspace & workspace) noexcept CD_NONBLOCKING
 {
+  if (smooth_ > 0 && time == old_time_[0])
+  {
+    return;  // a step that is made again
+  }
   account(time, last_);
   see(x, workspace);
   if (inputs_jumped_)
@@ -476,6 +461,17 @@ void RunBook::add_dopri_step(
   error_.add(norms(change_, workspace));
   stages_[0] = stages_[kMostStages - 1];
   slopes_[0].swap(slopes_[kMostStages - 1]);
+}
+
+void RunBook::add_sampled_step(
+  double time, double end, const ConstVectorRef & x, const ConstVectorRef & error,
+  const Workspace & workspace) noexcept
+{
+  constexpr double kSimpson[] = {1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0};
+  account(time, stages_[0]);
+  see(x, workspace);
+  add_step(end - time, kSimpson, 3);
+  error_.add(norms(error, workspace));
 }
 
 double RunBook::step_error() const noexcept

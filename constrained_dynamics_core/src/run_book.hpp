@@ -64,17 +64,20 @@ public:
     double time, double step_end, double end, const ConstVectorRef & x,
     const Workspace & workspace) noexcept;
 
-  // ---- both
+  // ---- steps of any other method
+
+  /// The step from `time` and x to `end` was made; the last three stages that were recorded are its
+  /// begin, middle and end. @param error of the step, estimated.
+  void add_sampled_step(
+    double time, double end, const ConstVectorRef & x, const ConstVectorRef & error,
+    const Workspace & workspace) noexcept;
+
+  // ---- all of them
 
   /// Slopes from here on are not those before.
   void interrupt() noexcept { smooth_ = 0; }
-  /// Energy that events from number `first` on changed. Where fixed steps saw an impact late, the
-  /// contacts went back to it and forth again from the state of `time`, which was measured last.
-  void add_events(
-    const std::vector<ContactEvent> & events, std::size_t first, double time) noexcept;
-  /// Whether they did. Then what acts after it is to be measured and booked.
-  bool is_late() const noexcept { return late_ > 0.0; }
-  void add_late_work() noexcept;
+  /// Energy that events from number `first` on changed.
+  void add_events(const std::vector<ContactEvent> & events, std::size_t first) noexcept;
   /// What was measured last is the end of the run.
   void finish(double time) noexcept;
 
@@ -116,8 +119,6 @@ private:
   Sample last_;
   std::array<Sample, kMostStages> stages_;
   EnergyBalance balance_;
-  Sample before_impact_;
-  double late_ = 0.0;  // how long an impact was over when it was seen [s]
   /// What errors are relative to.
   struct Sizes
   {

@@ -45,6 +45,11 @@ constexpr Scheme kKuttaMersonScheme = {
    {0.5, 0.0, -1.5, 2.0, 0.0}},
   {1.0 / 6.0, 0.0, 0.0, 2.0 / 3.0, 1.0 / 6.0}};
 
+const Scheme & scheme_of(Integrator integrator) noexcept
+{
+  return integrator == Integrator::kKuttaMerson ? kKuttaMersonScheme : kRk4Scheme;
+}
+
 void check_positive(const char * name, double value)
 {
   if (!(value > 0.0 && std::isfinite(value)))
@@ -371,14 +376,38 @@ void Simulation::store(double time, const ConstVectorRef & x) noexcept CD_NONBLO
 
 Status Simulation::fixed_step(double time, double next_time) noexcept CD_NONBLOCKING
 {
-  const Scheme & scheme =
-    options_.integrator == Integrator::kKuttaMerson ? kKuttaMersonScheme : kRk4Scheme;
-  const double h = next_time - time;
-  Status worst = Status::kOk;
   if (input_law_)
   {
     input_law_->begin_step(time);
   }
+  Status status = Status::kOk;
+  if (contacts_->is_empty())
+  {
+    status = integrate_step(time, next_time);
+    book_step(time, status);
+  }
+  else
+  {
+    status = step_with_contacts(next_time);
+  }
+  counts_.steps += has_output(status) ? 1 : 0;
+  return status;
+}
+
+void Simulation::book_step(double time, Status status) noexcept CD_NONBLOCKING
+{
+  if (book_ != nullptr && has_output(status) && state_.time > time)
+  {
+    const Scheme & scheme = scheme_of(options_.integrator);
+    book_->add_step(state_.time - time, scheme.weight, scheme.stages);
+  }
+}
+
+Status Simulation::integrate_step(double time, double next_time) noexcept CD_NONBLOCKING
+{
+  const Scheme & scheme = scheme_of(options_.integrator);
+  const double h = next_time - time;
+  Status worst = Status::kOk;
   x_.head(state_.q.size()) = state_.q;
   x_.tail(state_.u.size()) = state_.u;
   for (int i = 0; i < scheme.stages; ++i)
@@ -424,11 +453,6 @@ Status Simulation::fixed_step(double time, double next_time) noexcept CD_NONBLOC
     return Status::kNonFiniteResult;
   }
   store(next_time, x_);
-  ++counts_.steps;
-  if (book_ != nullptr)
-  {
-    book_->add_step(h, scheme.weight, scheme.stages);
-  }
   return worse(worst, status);
 }
 
@@ -444,7 +468,7 @@ Status Simulation::step() noexcept CD_NONBLOCKING
   if (has_output(status))
   {
     ++step_index_;
-    status = worse(status, after_step());
+    status = worse(status, apply_due_changes());
   }
   return status;
 }

@@ -246,19 +246,14 @@ RunResult Simulation::run_fixed(double until, double output_interval, const Obse
     {
       return finish(Status::kNotConverged, false);  // the step is a rounding of the time
     }
-    const std::size_t events = events_.size();
     Status status = fixed_step(state_.time, next_time);
     if (has_output(status))
     {
       ++step_index_;
-      status = after_step();
+      const std::size_t events = events_.size();
+      status = apply_due_changes();
       watch_limits();
-      book_->add_events(events_, std::min(events, events_.size()), state_.time);
-      if (book_->is_late())
-      {
-        book_->measure(input_values_, workspace_);
-        book_->add_late_work();
-      }
+      book_->add_events(events_, std::min(events, events_.size()));
     }
     if (!has_output(status))
     {

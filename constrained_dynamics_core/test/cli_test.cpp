@@ -333,6 +333,26 @@ run: {until: 2, step: 0.01}
   EXPECT_THAT(output.err, HasSubstr("rows a/row_1 and b/row_1 contradict each other"));
 }
 
+TEST(Cli, when_an_open_contact_is_below_its_surface_expect_that_as_violation)
+{
+  // The floor jumps by 1 cm at 50.5 ms, past a point that goes up: it is 3.9 mm below at 51 ms, on its
+  // way out, and nothing holds it there.
+  const std::string scenario = file("below.yaml", R"yaml(
+system: {coordinates: [y], kinetic: dy^2/2, potential: 0*y}
+constraints:
+  - {name: floor, type: formula, level: position,
+     rows: ["y - 0.005*(1 + tanh((t - 0.0505)/1.0e-6))"], unilateral: {side: above}}
+initial: {q: {y: 0.001}, u: {dy: 0.1}}
+run: {until: 0.06, step: 0.001, output_interval: 0.001}
+)yaml");
+  const std::string json = file("below.json");
+  const Output output = cdyn({"run", scenario, "--json", json});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  const YAML::Node report = YAML::LoadFile(json);
+  EXPECT_NEAR(report["violation"]["position"].as<double>(), 3.9e-3, 1e-12);
+  EXPECT_EQ(report["violation"]["position_row"].as<std::string>(), "floor/row_1");
+}
+
 TEST(Cli, when_run_completes_expect_table_and_files)
 {
   const std::string scenario = file("run.yaml", kPendulum);

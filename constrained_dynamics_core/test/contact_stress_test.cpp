@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -250,6 +251,115 @@ TEST(ThrownBoxes, when_steps_see_rocking_corners_late_expect_rest)
   thrown.speeds << -0.9062803336127807, 0.841631391445004, -0.219999153378595, -2.5402772431962086,
     2.219579463313248, 2.052817284651085;
   come_to_rest(thrown, 0.3, "rk4");
+}
+
+/// A box by its half lengths and its whole start.
+std::string dropped_box(
+  double mass, const std::string & inertia, const std::string & corner, double friction,
+  const std::string & place, const std::string & speeds, const std::string & integrator)
+{
+  std::ostringstream out;
+  out.precision(17);
+  out << "system:\n  bodies: [{name: box, mass: " << mass << ", inertia: " << inertia
+      << "}]\n  frames:\n    - {repeat: {i: [0, 1], j: [0, 1], k: [0, 1]}, name: "
+      << "\"c${i}${j}${k}\", parent: box, pose: {xyz: " << corner << "}}\n"
+      << "constraints:\n  - {repeat: {i: [0, 1], j: [0, 1], k: [0, 1]}, name: \"f${i}${j}${k}\", "
+      << "type: contact, frame_a: \"c${i}${j}${k}\", restitution: 0, friction: " << friction
+      << "}\ninitial: {q: {box: " << place << "}, u: {box: " << speeds
+      << "}}\nrun: {until: 3, step: 0.001, integrator: " << integrator << "}\n";
+  return out.str();
+}
+
+TEST(ThrownBoxes, when_corners_touch_one_after_the_other_in_a_step_expect_none_below_the_ground)
+{
+  // At 0.2424 s two corners touch within one step of 1 ms, and neither stays where the other was.
+  const Scenario scenario = Scenario::from_text(dropped_box(
+    1.6962854124735582, "[0.10477532802401548, 0.13647790583956, 0.21422445577191823]",
+    "[\"(${i}*2-1)*0.46633638473232386\", \"(${j}*2-1)*0.40174791372526486\", "
+    "\"(${k}*2-1)*0.15459995822293462\"]",
+    0.1,
+    "[0, 0, 0.8461021547281089, 0.9130633854373792, 0.34041277547049026, 0.0007031331486481073, "
+    "0.22457493643299722]",
+    "[0.28001885385737774, 0.2475682420312223, 2.1665103925625537, 1.1379469239404245, "
+    "-0.7306244665051876, 0.7483061339817294]",
+    "rk4"));
+  const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+  double depth = 0.0;
+  const RunResult result = simulation->run(
+    3.0, 1e-3,
+    [&](const Simulation & now)
+    {
+      for (const Contact & contact : scenario.contacts()->contacts())
+      {
+        const int row = scenario.dynamics()->constraints().row_offset(contact.constraint);
+        depth = std::max(depth, contact.side * now.workspace().rows().position(row));
+      }
+      return true;
+    });
+  EXPECT_TRUE(result.completed);
+  EXPECT_LE(depth, 1e-9);
+}
+
+TEST(ThrownBoxes, when_stick_turns_to_slip_expect_steps_of_the_motion)
+{
+  // On one corner at 0.3236 s, with friction at its bound: the slip grows from nothing, and its
+  // direction follows the motion at a rate of 1e9 1/s.
+  const std::string inertia = "[0.04603114619968814, 0.049403126061769595, 0.0902736812509585]";
+  const std::string corner =
+    "[\"(${i}*2-1)*0.478108278221569\", \"(${j}*2-1)*0.46057098304459343\", "
+    "\"(${k}*2-1)*0.11223599321342143\"]";
+  const std::string place =
+    "[0, 0, 1.1428576379852604, -0.35240281166353543, -0.8356449595755975, -0.06367864769501526, "
+    "-0.41647903872255915]";
+  const std::string speeds =
+    "[0.20345118615345922, -2.357510124265223, -0.8707396688162595, -0.6006407612010299, "
+    "-1.500992493193136, -3.032425790029919]";
+  double energy[2] = {0.0, 0.0};
+  for (const int i : {0, 1})
+  {
+    const Scenario scenario = Scenario::from_text(dropped_box(
+      0.6145063744705737, inertia, corner, 1.0, place, speeds, i == 0 ? "dopri5" : "rk4"));
+    const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+    const RunResult result = simulation->run(3.0, 1.0, [](const Simulation &) { return true; });
+    ASSERT_TRUE(result.completed) << to_string(result.status) << " at " << result.time << " s";
+    EXPECT_LE(result.evaluations, i == 0 ? 10000 : 20000);
+    EXPECT_LE(simulation->state().u.norm(), 1e-9);
+    energy[i] = simulation->potential_energy();
+  }
+  EXPECT_NEAR(energy[0], energy[1], 1e-9);
+}
+
+TEST(SlidingBall, when_friction_would_stop_it_in_a_fraction_of_a_step_expect_no_energy_from_it)
+{
+  // A ball set off without spin rolls with 5/7 of its speed, whatever the friction and the step.
+  for (const double friction : {2.0, 3e5})
+  {
+    const Scenario scenario = Scenario::load(
+      CD_CONFIG "/scenarios/sliding_ball.yaml", {"run.integrator=rk4", "run.step=0.1", "events=[]",
+                                                 "parameters.mu=" + std::to_string(friction)});
+    const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+    double last = std::numeric_limits<double>::infinity();
+    double first = 0.0;  // of the first step
+    double gain = 0.0;
+    const RunResult result = simulation->run(
+      2.0, 0.1,
+      [&](const Simulation & now)
+      {
+        const double energy = now.kinetic_energy() + now.potential_energy();
+        gain = std::max(gain, energy - last);
+        last = energy;
+        first = now.state().time < 0.15 ? now.kinetic_energy() : first;
+        return true;
+      });
+    EXPECT_TRUE(result.completed) << to_string(result.status);
+    EXPECT_LE(gain, 0.0) << friction;
+    // The rest of the first step turns the ball by 1.4 rad.
+    EXPECT_NEAR(first, 5.0 / 7.0 * 0.5 * 0.2 * 4.0, 0.02) << friction;
+    for (const ContactEvent & event : simulation->events())
+    {
+      EXPECT_LE(event.energy_change, 1e-9 * last) << friction << ", " << event.time << " s";
+    }
+  }
 }
 
 /// A point that falls 1 m on the ground, in steps of 1 ms: seen up to 4 mm below it.

@@ -568,6 +568,65 @@ run: {until: 4, integrator: dopri5}
 // ---- switching, laws, several at once
 // ------------------------------------------------------------------------------
 
+TEST(Switching, when_two_constraints_come_at_one_instant_expect_one_impact)
+{
+  // A point of 2 kg with the velocity (1, 0.5) is stopped by rows along (1, 0) and (0.6, 0.8) at
+  // once: the impulses solve Aᵀ Λ = −m u, that is 0.8 Λ2 = −1 and Λ1 + 0.6 Λ2 = −2.
+  const std::string text = R"(
+system: {coordinates: [x, y], kinetic: dx^2 + dy^2, potential: 0*x}
+constraints:
+  - {name: first, type: formula, level: velocity, rows: [dx], active: false}
+  - {name: second, type: formula, level: velocity, rows: ["0.6*dx + 0.8*dy"], active: false}
+initial: {u: {dx: 1, dy: 0.5}}
+run: {until: 2, step: 0.01}
+)";
+  const std::vector<std::string> orders = {
+    "events=[{time: 1, switch: first, active: true}, {time: 1, switch: second, active: true}]",
+    "events=[{time: 1, switch: second, active: true}, {time: 1, switch: first, active: true}]"};
+  for (const std::string & order : orders)
+  {
+    for (const std::string integrator : {"rk4", "dopri5"})
+    {
+      const Scenario scenario = Scenario::from_text(text, {order, "run.integrator=" + integrator});
+      const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+      ASSERT_TRUE(simulation->run(2.0, 1e9, [](const Simulation &) { return true; }).completed);
+      EXPECT_LE(simulation->state().u.norm(), 1e-15);
+      const auto first = events_of(*simulation, "first", ContactEventKind::kSwitchOn);
+      const auto second = events_of(*simulation, "second", ContactEventKind::kSwitchOn);
+      ASSERT_EQ(first.size(), 1U);
+      ASSERT_EQ(second.size(), 1U);
+      EXPECT_NEAR(first[0].impulse, 1.25, 1e-12) << order;
+      EXPECT_NEAR(second[0].impulse, 1.25, 1e-12) << order;
+      EXPECT_NEAR(first[0].energy_change, -1.25, 1e-12) << order;
+    }
+  }
+}
+
+TEST(Switching, when_a_push_and_a_constraint_come_at_one_instant_expect_one_impact)
+{
+  // The push of 3 N s along x is met by the row that comes with it: nothing moves along x.
+  for (const std::string order :
+       {"events=[{time: 1, impulse: {dx: 3}}, {time: 1, switch: stop, active: true}]",
+        "events=[{time: 1, switch: stop, active: true}, {time: 1, impulse: {dx: 3}}]"})
+  {
+    const Scenario scenario = Scenario::from_text(
+      R"(
+system: {coordinates: [x, y], kinetic: dx^2 + dy^2, potential: 0*x}
+constraints: [{name: stop, type: formula, level: velocity, rows: [dx], active: false}]
+initial: {u: {dx: 1, dy: 0.5}}
+run: {until: 2, integrator: dopri5}
+)",
+      {order});
+    const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+    ASSERT_TRUE(simulation->run(2.0, 1e9, [](const Simulation &) { return true; }).completed);
+    const auto on = events_of(*simulation, "stop", ContactEventKind::kSwitchOn);
+    ASSERT_EQ(on.size(), 1U);
+    EXPECT_NEAR(on[0].impulse, 5.0, 1e-12) << order;
+    EXPECT_NEAR(simulation->state().u(0), 0.0, 1e-12);
+    EXPECT_NEAR(simulation->state().u(1), 0.5, 1e-12);
+  }
+}
+
 TEST(Switching, when_a_constraint_is_switched_on_and_off_expect_impulse_and_momentum)
 {
   // Two masses; at 1 s they are coupled (plastic), at 2 s let go.

@@ -104,9 +104,9 @@ struct RunResult
 /// its acceleration is the mean of the accelerations on the manifold shortly before and shortly
 /// after.
 ///
-/// Contacts: with the adaptive integrator the instants at which modes change are located on its
-/// dense output; fixed steps change modes at the end of the step in which they ended, at most once
-/// each.
+/// Contacts: the instants at which modes change are located, with the adaptive integrator on its
+/// dense output, with fixed steps by shorter steps: a step in which modes end is made again up to
+/// the first end and goes on from there, a bounded number of times.
 class CONSTRAINED_DYNAMICS_EXPORT Simulation
 {
 public:
@@ -215,6 +215,10 @@ private:
   Status project(double time, VectorRef x) noexcept CD_NONBLOCKING;
   void store(double time, const ConstVectorRef & x) noexcept CD_NONBLOCKING;
   Status fixed_step(double time, double next_time) noexcept CD_NONBLOCKING;
+  /// The same without a sample of the inputs, with the modes as they are.
+  Status integrate_step(double time, double next_time) noexcept CD_NONBLOCKING;
+  /// Books the last integrate_step, which began at `time`, unless the status says that it failed.
+  void book_step(double time, Status status) noexcept CD_NONBLOCKING;
   RunResult run_fixed(double until, double output_interval, const Observer & observer);
   RunResult run_adaptive(double until, double output_interval, const Observer & observer);
   RunResult run_events(double until, double output_interval, const Observer & observer);
@@ -245,11 +249,12 @@ private:
     CD_NONBLOCKING;
   /// Modes of the contacts for the current state and what has fired.
   Status decide() noexcept CD_NONBLOCKING;
-  /// Modes of the contacts, and changes that are due, after a fixed step.
-  Status after_step() noexcept CD_NONBLOCKING;
+  /// A fixed step with the modes that end in it.
+  Status step_with_contacts(double next_time) noexcept CD_NONBLOCKING;
   Status apply_due_changes() noexcept CD_NONBLOCKING;
   void record(const ContactEvent & event) noexcept CD_NONBLOCKING;
   class Host;
+  class Motion;
   class EventSearch;
 
   std::shared_ptr<const Dynamics> dynamics_;

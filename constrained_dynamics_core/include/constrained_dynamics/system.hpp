@@ -190,10 +190,10 @@ public:
     do_frame_jacobian(data, frame, out);
   }
 
-  /// Bounds of the columns of frame_jacobian in which nothing cancels: row 0 of `out` (6 × n) for
+  /// Sizes of the columns of frame_jacobian that rounding is far below: row 0 of `out` (6 × n) for
   /// the linear velocity of the frame's origin, row 1 for the angular velocity; the other rows are
-  /// scratch. A joint that turns counts with the length of all links between it and the frame, not
-  /// with the lever that is left of them. Real-time safe: yes.
+  /// scratch. Norms of the columns, but where the lever of a joint is a small difference of link
+  /// lengths, a fraction of these lengths. Real-time safe: yes.
   void frame_reach(const SystemData & data, int frame, Matrix6X & out) const noexcept CD_NONBLOCKING
   {
     do_frame_reach(data, frame, out);

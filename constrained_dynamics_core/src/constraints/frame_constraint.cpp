@@ -240,7 +240,7 @@ void FrameConstraint::do_row_sizes(
       const auto b = scratch.jacobian_b.col(j).head<2>();
       if (a.maxCoeff() > 0.0 && b.maxCoeff() > 0.0)
       {
-        continue;  // a joint below both frames, which carries them alike
+        continue;  // a joint that carries both frames alike
       }
       const double size = linear * (a(0) + b(0) + distance * b(1)) + angular * (a(1) + b(1));
       squares += size * size;

@@ -165,6 +165,7 @@ double ConeProblem::newton(const ConeContact * contacts, int count) noexcept
     {
       break;
     }
+    ++newton_count_;
     const double merit = residual_.head(m).squaredNorm();
     start_.head(m) = x_.head(m);
     double fraction = 1.0;

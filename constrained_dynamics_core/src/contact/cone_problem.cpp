@@ -503,6 +503,7 @@ Status ConeProblem::solve_friction(const ConeContact * contacts, int count) noex
   int attempts = 0;
   for (int k = 0; k < kSweeps; ++k)
   {
+    ++sweep_count_;
     double change = 0.0;
     // Where sweeps swing between two answers, shorter steps settle.
     const double relaxation = k < kSweeps / 4 ? 1.0 : k < kSweeps / 2 ? 0.5 : 0.2;
@@ -541,6 +542,8 @@ Status ConeProblem::solve_friction(const ConeContact * contacts, int count) noex
 
 Status ConeProblem::solve(const ConeContact * contacts, int count) noexcept CD_NONBLOCKING
 {
+  sweep_count_ = 0;
+  newton_count_ = 0;
   const bool met = solve_normals(contacts, count);
   bool has_friction = false;
   for (int i = 0; i < count; ++i)

@@ -63,6 +63,9 @@ public:
   double motion(int row) const { return w_(row); }    ///< w
   double size(int row) const { return scale_(row); }  ///< what w may amount to, for tolerances
   int row_count() const { return row_count_; }
+  /// What the last `solve` took: sweeps over the contacts, and steps of Newton's method.
+  int sweep_count() const { return sweep_count_; }
+  int newton_count() const { return newton_count_; }
   /// What x leaves of its equations, in forces, as a fraction of the largest force.
   double error() const { return error_; }
 
@@ -116,6 +119,8 @@ private:
   Eigen::VectorXd raw_size_;  // ‖L⁻¹ a‖, with the part that the rows of equality take
   std::vector<int> active_;
   std::vector<char> state_;  // of each row: 0 free, 1 active, 2 cannot be met, 3 no normal
+  int sweep_count_ = 0;
+  int newton_count_ = 0;
   int active_count_ = 0;
   int basis_count_ = 0;
   int row_count_ = 0;

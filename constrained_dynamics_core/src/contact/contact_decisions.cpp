@@ -13,6 +13,10 @@ namespace
 constexpr double kChatterTime = 1e-10;
 // … and after this many of them there is no restitution any more.
 constexpr int kChatterImpacts = 8;
+// How far ahead the motion is looked at where an instant is decided again [s]; four times as far
+// each time, to the most.
+constexpr double kFirstLook = 1e-9;
+constexpr double kFarthestLook = 1e-4;
 // Two-dimensional slip that turns by more than a right angle in a step has not ended.
 constexpr double kEndOfSlip = 1e3;
 
@@ -29,6 +33,7 @@ void ContactRuntime::reset(Workspace & workspace) noexcept CD_NONBLOCKING
   std::fill(impacts_in_a_row_.begin(), impacts_in_a_row_.end(), 0);
   std::fill(last_impact_.begin(), last_impact_.end(), -1e300);
   std::fill(let_go_.begin(), let_go_.end(), -1e300);
+  last_decision_ = -1e300;
   std::fill(gave_way_.begin(), gave_way_.end(), -1e300);
   workspace.given_multipliers().setZero();
   switch_rows(workspace);
@@ -58,12 +63,41 @@ void ContactRuntime::withdraw_rows(Workspace & workspace) const noexcept CD_NONB
   }
 }
 
+bool ContactRuntime::add_sunk_rows(Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  bool any = false;
+  for (std::size_t i = 0; i < normal_.size(); ++i)
+  {
+    const int contact = static_cast<int>(i);
+    const bool is_sunk =
+      normal_[i] != Normal::kClosed && is_rigid(contact) && gap(contact, workspace) < -kTouch;
+    any = any || is_sunk;
+    if (is_sunk)
+    {
+      workspace.set_active(set_->contacts()[i].constraint, true);
+    }
+  }
+  return any;
+}
+
 bool ContactRuntime::has_rows() const noexcept CD_NONBLOCKING
 {
   return std::find(normal_.begin(), normal_.end(), Normal::kClosed) != normal_.end() ||
          std::any_of(
            friction_.begin(), friction_.end(),
            [](const FrictionState & state) { return state.slip == Slip::kStick; });
+}
+
+/// ½ uᵀ Q u. @pre solve at the same q.
+double ContactRuntime::kinetic_energy(
+  const ConstVectorRef & u, const Workspace & workspace) const noexcept
+{
+  double sum = 0.0;
+  for (Eigen::Index i = 0; i < u.size(); ++i)
+  {
+    sum += 0.5 * u(i) * workspace.terms().mass_matrix.row(i).dot(u);
+  }
+  return sum;
 }
 
 /// Roles of all constraints: what is in force stays so, contacts that touch are unilateral.
@@ -85,47 +119,6 @@ void ContactRuntime::begin_impact(const Workspace & workspace) noexcept
         ImpactRole::kUnilateral;
     }
   }
-}
-
-/// How long ago the first of the contacts that strike touched, for a constant acceleration: steps
-/// see them late, and faster than they were by what they fell since. @pre solve.
-double ContactRuntime::late_by(const Workspace & workspace) const noexcept
-{
-  double latest = 0.0;
-  for (std::size_t i = 0; i < normal_.size(); ++i)
-  {
-    const int contact = static_cast<int>(i);
-    const double depth = -gap(contact, workspace);
-    const double speed = -gap_rate(contact, workspace);
-    if (touching_[i] == 0 || fired_[i] == 0 || !(depth > 0.0 && speed > 0.0))
-    {
-      continue;
-    }
-    // depth = speed τ − a τ²/2, a the acceleration towards the contact; the smaller τ in a form
-    // that does not cancel.
-    const double a = -gap_acceleration(contact, workspace);
-    const double touched = std::sqrt(std::max(0.0, speed * speed - 2.0 * a * depth));
-    latest = std::max(latest, 2.0 * depth / (speed + touched));
-  }
-  return std::min(latest, step_);
-}
-
-/// Moves the state in time with the present acceleration, to second order. @pre solve.
-Status ContactRuntime::drift(
-  double time, double by, VectorRef q, VectorRef u, Workspace & workspace,
-  ContactHost & host) noexcept
-{
-  force_ = by * workspace.solution().acceleration;
-  u += 0.5 * force_;
-  const Status status = host.update(time, q, u);
-  if (status != Status::kOk)
-  {
-    return status;
-  }
-  q += by * workspace.terms().rates;
-  dynamics_->system().normalise(q);
-  u += 0.5 * force_;
-  return host.update(time + by, q, u);
 }
 
 /// Impact of the contacts that touch.
@@ -245,7 +238,7 @@ void ContactRuntime::choose_normals(double time, const Workspace & workspace) no
     const bool waits = before == Normal::kOpen && !has_fired && time - let_go_[i] < kChatterTime &&
                        gap_rate(contact, workspace) >= -kStays;
     let_go_[i] = pulls ? time : let_go_[i];
-    candidate_[i] = stays && !pulls && !waits;
+    candidate_[i] = stays && (look_ahead_ > 0.0 || (!pulls && !waits));
     // Where others share its load they also hold it where it is, and it touches on.
     const bool is_held =
       stays && pulls && workspace.solution().redundancy(row_of_contact(contact)) > kRedundant;
@@ -297,14 +290,13 @@ void ContactRuntime::choose_slips(double time, const Workspace & workspace) noex
     if (state.slip == Slip::kStick && has_fired)
     {
       const double held = tangent_force(k, workspace);
-      const bool again = time - gave_way_[i] < kChatterTime;
+      const bool is_last_try = look_ahead_ >= kFarthestLook;
       gave_way_[i] = time;
-      if ((row_count(k) == 2 && !again) || !(static_bound(k, workspace) > 0.0))
+      if ((row_count(k) == 2 && !is_last_try) || !(static_bound(k, workspace) > 0.0))
       {
         // Which way it gives way in a plane is a matter of all contacts together; where nothing
         // presses any more, one of the accelerations. Contacts that share a load redundantly may
-        // hold in their problem and not with the split of the rows: then it slides at the second
-        // try.
+        // hold in their problem and not with the split of the rows: then it slides at the last try.
         gives_way_[i] = 1;
         any_gives_way_ = true;
         continue;
@@ -330,11 +322,7 @@ void ContactRuntime::choose_slips(double time, const Workspace & workspace) noex
       }
       continue;
     }
-    double along = 0.0;
-    for (int r = 0; r < row_count(k); ++r)
-    {
-      along += state.direction[r] * workspace.rows().velocity(row + r);
-    }
+    const double along = slip_along_direction(k, workspace);
     const bool has_ended =
       state.slip == Slip::kSlide && has_fired &&
       (row_count(k) == 1 || speed <= kEndOfSlip * creep_speed(k) || along <= 0.0);
@@ -396,6 +384,57 @@ bool ContactRuntime::holds(const Workspace & workspace) const noexcept
   return true;
 }
 
+/// Solves with the rows of the modes. Where contacts share a load redundantly the split of the rows
+/// may pull at one of them although others do not: those touch without force.
+Status ContactRuntime::solve_pressing(const ContactHost & host, Workspace & workspace) noexcept
+{
+  while (true)
+  {
+    switch_rows(workspace);
+    const Status status = solve(host.input_values(), workspace);
+    if (!has_output(status))
+    {
+      return status;
+    }
+    int most = -1;
+    double pull = kForceRounding * workspace.solution().multipliers.cwiseAbs().maxCoeff();
+    for (std::size_t i = 0; i < normal_.size(); ++i)
+    {
+      const int contact = static_cast<int>(i);
+      if (
+        normal_[i] == Normal::kClosed && is_rigid(contact) &&
+        workspace.solution().redundancy(row_of_contact(contact)) > kRedundant &&
+        -normal_force(contact, workspace) > pull)
+      {
+        most = contact;
+        pull = -normal_force(contact, workspace);
+      }
+    }
+    if (most < 0)
+    {
+      return status;
+    }
+    normal_[static_cast<std::size_t>(most)] = Normal::kIdle;
+    const int friction = set_->friction_of(most);
+    if (friction >= 0)
+    {
+      friction_[static_cast<std::size_t>(friction)].slip = Slip::kNone;
+    }
+  }
+}
+
+/// The state a little later, with the modes as they are, solved. Whether it is there.
+bool ContactRuntime::go_ahead(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u, Workspace & workspace,
+  ContactHost & host) noexcept
+{
+  ahead_.q = q + look_ahead_ * workspace.terms().rates;
+  ahead_.u = u + look_ahead_ * workspace.solution().acceleration;
+  dynamics_->system().normalise(ahead_.q);
+  return host.update(time + look_ahead_, ahead_.q, ahead_.u) == Status::kOk &&
+         has_output(solve(host.input_values(), workspace));
+}
+
 void ContactRuntime::record_changes(
   double time, const Workspace & workspace, ContactHost & host) noexcept
 {
@@ -411,6 +450,7 @@ void ContactRuntime::record_changes(
       event.constraint = set_->contacts()[i].constraint;
       event.speed_before = speeds_before_(row_of_contact(static_cast<int>(i)));
       event.speed_after = workspace.rows().velocity(row_of_contact(static_cast<int>(i)));
+      event.energy_change = energy_change_;
       host.record(event);
     }
   }
@@ -435,12 +475,13 @@ void ContactRuntime::record_changes(
     event.constraint = set_->frictions()[i].constraint;
     event.speed_before = speeds_before_.segment(row_of_friction(k), row_count(k)).norm();
     event.speed_after = slip_speed(k, workspace);
+    event.energy_change = energy_change_;
     host.record(event);
   }
 }
 
 Status ContactRuntime::decide(
-  double time, VectorRef q, VectorRef u, Workspace & workspace,
+  double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
   ContactHost & host) noexcept CD_NONBLOCKING
 {
   old_normal_ = normal_;
@@ -452,33 +493,24 @@ Status ContactRuntime::decide(
   {
     return status;
   }
+  // Forces that are about to change their sign are 0 at this instant, and say nothing about which
+  // contacts press after it. What is decided again at once is decided by the motion ahead.
+  const bool is_again = time - last_decision_ < kChatterTime;
+  look_ahead_ = is_again ? std::clamp(4.0 * look_ahead_, kFirstLook, kFarthestLook) : 0.0;
+  last_decision_ = time;
   bool strikes = false;
   unseen_ = 0.0;
+  energy_change_ = -kinetic_energy(u, workspace);
   speeds_before_ = workspace.rows().velocity;
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
     const int contact = static_cast<int>(i);
-    const bool is_rigid = !set_->is_compliant(contact) && !(set_->contacts()[i].stiffness > 0.0);
     const Normal mode = normal_[i];
     const double rate = gap_rate(contact, workspace);
     const bool is_near = fired_[i] != 0 || gap(contact, workspace) <= kTouch;
-    touching_[i] = is_rigid && (mode == Normal::kClosed || mode == Normal::kIdle ||
-                                (mode == Normal::kOpen && is_near));
+    touching_[i] = is_rigid(contact) && (mode == Normal::kClosed || mode == Normal::kIdle ||
+                                         (mode == Normal::kOpen && is_near));
     strikes = strikes || (touching_[i] != 0 && mode != Normal::kClosed && rate < -kStays);
-  }
-  // Fixed steps see contacts late, below the ground and faster than they touched. Without the way
-  // back to that moment, and on from it, impacts would bring energy along.
-  const double late = strikes ? late_by(workspace) : 0.0;
-  if (late > 0.0)
-  {
-    status = drift(time, -late, q, u, workspace, host);
-    time -= late;
-    status = status == Status::kOk ? solve(host.input_values(), workspace) : status;
-    if (!has_output(status))
-    {
-      return status;
-    }
-    speeds_before_ = workspace.rows().velocity;
   }
   Status worst = Status::kOk;
   if (strikes)
@@ -504,27 +536,33 @@ Status ContactRuntime::decide(
   {
     return status;
   }
+  energy_change_ += kinetic_energy(u, workspace);
   stop_slips(workspace);
   status = solve(host.input_values(), workspace);
   if (!has_output(status) && status != Status::kNoUniqueSolution)
   {
     return status;
   }
-  if (!has_output(status) || any_gives_way_ || !holds(workspace))
+  if (!has_output(status) || any_gives_way_ || look_ahead_ > 0.0 || !holds(workspace))
   {
+    const bool looks = look_ahead_ > 0.0 && go_ahead(time, q, u, workspace, host);
     const Status chosen = choose_by_cones(host, workspace);
     if (chosen != Status::kOk)
     {
       return chosen;
     }
-    switch_rows(workspace);
-    status = solve(host.input_values(), workspace);
+    status = looks ? host.update(time, q, u) : Status::kOk;
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+    status = solve_pressing(host, workspace);
     if (!has_output(status))
     {
       return status;
     }
   }
-  if (!slips_follow(workspace))
+  if (!(look_ahead_ > 0.0) && !slips_follow(workspace))
   {
     status = choose_by_split(host, workspace);
     if (!has_output(status))
@@ -535,13 +573,12 @@ Status ContactRuntime::decide(
   worst = worse(worst, status);
   record_changes(time, workspace, host);
   std::fill(fired_.begin(), fired_.end(), static_cast<char>(0));
-  status = late > 0.0 ? drift(time, late, q, u, workspace, host) : Status::kOk;
-  return status == Status::kOk ? worst : status;
+  return worst;
 }
 
 Status ContactRuntime::jump(
-  double time, const ConstVectorRef & q, VectorRef u, const ConstVectorRef & impulse,
-  int switched_on, Workspace & workspace, ContactHost & host) noexcept CD_NONBLOCKING
+  double time, const ConstVectorRef & q, VectorRef u, const ScheduledChange * changes,
+  std::size_t count, Workspace & workspace, ContactHost & host) noexcept CD_NONBLOCKING
 {
   Status status = host.update(time, q, u);
   if (status != Status::kOk)
@@ -550,37 +587,73 @@ Status ContactRuntime::jump(
   }
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
-    const int contact = static_cast<int>(i);
-    const bool is_rigid = !set_->is_compliant(contact) && !(set_->contacts()[i].stiffness > 0.0);
-    touching_[i] = is_rigid && (normal_[i] == Normal::kClosed || normal_[i] == Normal::kIdle);
+    touching_[i] = is_rigid(static_cast<int>(i)) &&
+                   (normal_[i] == Normal::kClosed || normal_[i] == Normal::kIdle);
   }
   begin_impact(workspace);
-  impact_.impulse = impulse;
-  if (switched_on >= 0)
-  {
-    impact_.roles[static_cast<std::size_t>(switched_on)] = ImpactRole::kImpacting;
-  }
   speeds_before_ = workspace.rows().velocity;
-  status = impact_solver_.solve(impact_, time, q, u, workspace, impact_solution_);
-  if (!has_output(status))
+  bool jumps = false;
+  for (std::size_t k = 0; k < count; ++k)
   {
-    return status;
+    const ScheduledChange & change = changes[k];
+    if (change.constraint < 0)
+    {
+      impact_.impulse += change.impulse;
+      jumps = true;
+      continue;
+    }
+    bool has_velocity = false;  // rows on acceleration level come into force without a jump
+    for (const RowDescription & row : dynamics_->constraints()[change.constraint].rows())
+    {
+      has_velocity = has_velocity || row.level != RowLevel::kAcceleration;
+    }
+    const bool strikes = change.active && has_velocity && !workspace.is_active(change.constraint);
+    impact_.roles[static_cast<std::size_t>(change.constraint)] = strikes ? ImpactRole::kImpacting
+                                                                 : change.active
+                                                                   ? ImpactRole::kInForce
+                                                                   : ImpactRole::kAbsent;
+    jumps = jumps || strikes;
   }
-  u = impact_solution_.speeds;
-  ContactEvent event;
-  event.time = time;
-  event.kind = switched_on >= 0 ? ContactEventKind::kSwitchOn : ContactEventKind::kImpulse;
-  event.constraint = switched_on;
-  event.impulse = impulse.norm();
-  event.energy_change = impact_solution_.energy_change;
-  if (switched_on >= 0)
+  impact_solution_.energy_change = 0.0;
+  impact_solution_.multipliers.setZero();
+  if (jumps)
   {
-    const Eigen::Index row = dynamics_->constraints().row_offset(switched_on);
-    const Eigen::Index count = dynamics_->constraints()[switched_on].row_count();
-    event.impulse = impact_solution_.multipliers.segment(row, count).norm();
-    event.speed_before = speeds_before_.segment(row, count).norm();
+    status = impact_solver_.solve(impact_, time, q, u, workspace, impact_solution_);
+    if (!has_output(status))
+    {
+      return status;
+    }
+    u = impact_solution_.speeds;
   }
-  host.record(event);
+  for (std::size_t k = 0; k < count; ++k)
+  {
+    const ScheduledChange & change = changes[k];
+    ContactEvent event;
+    event.time = time;
+    event.constraint = change.constraint;
+    event.energy_change = impact_solution_.energy_change;
+    if (change.constraint < 0)
+    {
+      event.kind = ContactEventKind::kImpulse;
+      event.impulse = change.impulse.norm();
+      host.record(event);
+      continue;
+    }
+    if (workspace.is_active(change.constraint) == change.active)
+    {
+      continue;
+    }
+    event.kind = change.active ? ContactEventKind::kSwitchOn : ContactEventKind::kSwitchOff;
+    if (change.active)
+    {
+      const Eigen::Index row = dynamics_->constraints().row_offset(change.constraint);
+      const Eigen::Index rows = dynamics_->constraints()[change.constraint].row_count();
+      event.impulse = impact_solution_.multipliers.segment(row, rows).norm();
+      event.speed_before = speeds_before_.segment(row, rows).norm();
+    }
+    host.record(event);
+    workspace.set_active(change.constraint, change.active);
+  }
   return status;
 }
 

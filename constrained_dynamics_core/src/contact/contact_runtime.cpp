@@ -45,6 +45,15 @@ ContactRuntime::ContactRuntime(
   force_.setZero(n);
   zero_speeds_.setZero(n);
   speeds_before_.setZero(dynamics.constraints().row_count());
+  single_change_.impulse.setZero(n);
+  start_.q.setZero(dynamics.system().coordinate_count());
+  start_.u.setZero(n);
+  ahead_ = start_;
+  values_.now.assign(fired_.size(), 0.0);
+  values_.low = values_.now;
+  values_.high = values_.now;
+  held_.assign(2 * friction_.size(), 0.0);
+  planar_.reserve(friction_.size());
   for (std::size_t i = 0; i < normal_.size(); ++i)
   {
     const Contact & contact = set_->contacts()[i];
@@ -141,6 +150,8 @@ double ContactRuntime::creep_speed(int i) const noexcept
   return std::max(set_->frictions()[static_cast<std::size_t>(i)].creep_speed, least_creep_);
 }
 
+/// Against the slip, ψ/|ψ|, and where there is next to none the way it begins: s ∥ ψ + v s_0, with
+/// v the creep speed.
 void ContactRuntime::slide_direction(int i, const Workspace & workspace, double * s) const noexcept
 {
   const FrictionState & state = friction_[static_cast<std::size_t>(i)];
@@ -150,14 +161,124 @@ void ContactRuntime::slide_direction(int i, const Workspace & workspace, double 
   {
     return;  // held within a phase, so that the motion is smooth beyond the end of the slip
   }
-  const int row = row_of_friction(i);
-  const double v[2] = {workspace.rows().velocity(row), workspace.rows().velocity(row + 1)};
+  if (is_held_)
+  {
+    const double turn = turned_ == i ? turned_by_ : 0.0;
+    const double * held = held_.data() + 2 * i;
+    s[0] = std::cos(turn) * held[0] - std::sin(turn) * held[1];
+    s[1] = std::sin(turn) * held[0] + std::cos(turn) * held[1];
+    return;
+  }
+  double v[2];
+  turning_slip(i, workspace, v);
   const double length = std::hypot(v[0], v[1]);
-  if (length > creep_speed(i) && v[0] * s[0] + v[1] * s[1] > 0.0)
+  if (v[0] * s[0] + v[1] * s[1] > 0.0)
   {
     s[0] = v[0] / length;
     s[1] = v[1] / length;
   }
+}
+
+void ContactRuntime::turning_slip(int i, const Workspace & workspace, double * v) const noexcept
+{
+  for (int r = 0; r < 2; ++r)
+  {
+    v[r] = workspace.rows().velocity(row_of_friction(i) + r) +
+           creep_speed(i) * friction_[static_cast<std::size_t>(i)].direction[r];
+  }
+}
+
+double ContactRuntime::slip_along_direction(int i, const Workspace & workspace) const noexcept
+{
+  double along = 0.0;
+  for (int r = 0; r < row_count(i); ++r)
+  {
+    along += friction_[static_cast<std::size_t>(i)].direction[r] *
+             workspace.rows().velocity(row_of_friction(i) + r);
+  }
+  return along;
+}
+
+double ContactRuntime::turning_speed(int i, const Workspace & workspace) const noexcept
+{
+  double v[2];
+  turning_slip(i, workspace, v);
+  return std::hypot(v[0], v[1]);
+}
+
+const std::vector<int> & ContactRuntime::planar_slides() noexcept CD_NONBLOCKING
+{
+  planar_.clear();
+  for (std::size_t i = 0; i < friction_.size(); ++i)
+  {
+    const int k = static_cast<int>(i);
+    if (
+      friction_[i].slip == Slip::kSlide && row_count(k) == 2 && set_->frictions()[i].kinetic > 0.0)
+    {
+      planar_.push_back(k);
+    }
+  }
+  return planar_;
+}
+
+void ContactRuntime::hold_directions(const Workspace & workspace) noexcept
+{
+  is_held_ = false;
+  for (const int i : planar_slides())
+  {
+    slide_direction(i, workspace, held_.data() + 2 * i);
+  }
+  is_held_ = true;
+  turned_ = -1;
+}
+
+double ContactRuntime::slip_along(
+  int i, const double * s, const Workspace & workspace) const noexcept
+{
+  const int row = row_of_friction(i);
+  return s[0] * workspace.rows().velocity(row) + s[1] * workspace.rows().velocity(row + 1);
+}
+
+double ContactRuntime::slip_change_along(
+  int i, const double * s, const Eigen::VectorXd & acceleration,
+  const Workspace & workspace) const noexcept
+{
+  const int row = row_of_friction(i);
+  return s[0] * workspace.rows().jacobian.row(row).dot(acceleration) +
+         s[1] * workspace.rows().jacobian.row(row + 1).dot(acceleration);
+}
+
+double ContactRuntime::kinetic_bound(int i, const Workspace & workspace) const noexcept
+{
+  const DryFriction & friction = set_->frictions()[static_cast<std::size_t>(i)];
+  if (friction.contact < 0)
+  {
+    return friction.kinetic;
+  }
+  const auto contact = static_cast<std::size_t>(friction.contact);
+  const double force = normal_[contact] == Normal::kForce
+                         ? law_force_[contact]
+                         : std::max(0.0, normal_force(friction.contact, workspace));
+  return friction.kinetic * force;
+}
+
+void ContactRuntime::set_turning(int i, double change, const Workspace & workspace) noexcept
+{
+  const double bound = kinetic_bound(i, workspace);
+  friction_[static_cast<std::size_t>(i)].turning =
+    bound > 0.0 ? std::max(0.0, change) / bound : 0.0;
+}
+
+double ContactRuntime::turning_rate(const Workspace & workspace) noexcept
+{
+  double rate = 0.0;
+  for (const int i : planar_slides())
+  {
+    rate = std::max(
+      rate, friction_[static_cast<std::size_t>(i)].turning * kinetic_bound(i, workspace) /
+              turning_speed(i, workspace));
+  }
+  return rate;
 }
 
 /// Dahl's force for a motion in one direction since the place that is remembered.
@@ -236,6 +357,8 @@ Status ContactRuntime::solve(const ConstVectorRef & inputs, Workspace & workspac
     {
       continue;
     }
+    has_turned_back_ = has_turned_back_ || (is_dry(k) && friction_[i].armed &&
+                                            slip_along_direction(k, workspace) < -creep_speed(k));
     const Normal normal =
       friction.contact < 0 ? Normal::kForce : normal_[static_cast<std::size_t>(friction.contact)];
     if (normal == Normal::kClosed && friction.kinetic > 0.0)
@@ -343,12 +466,7 @@ double ContactRuntime::event_function(int i, const Workspace & workspace) const 
   }
   const int k = i - contacts;
   const FrictionState & state = friction_[static_cast<std::size_t>(k)];
-  const int row = row_of_friction(k);
-  double along = 0.0;
-  for (int r = 0; r < row_count(k); ++r)
-  {
-    along += state.direction[r] * workspace.rows().velocity(row + r);
-  }
+  const double along = slip_along_direction(k, workspace);
   const double creep = creep_speed(k);
   switch (state.slip)
   {
@@ -379,6 +497,22 @@ double ContactRuntime::event_tolerance(int i, const Workspace & workspace) const
                   : 0.0;
 }
 
+bool ContactRuntime::fire(const Workspace & workspace, std::vector<double> & values) noexcept
+  CD_NONBLOCKING
+{
+  bool any = false;
+  const int contacts = static_cast<int>(normal_.size());
+  for (int i = 0; i < event_count(); ++i)
+  {
+    const auto index = static_cast<std::size_t>(i);
+    values[index] = event_function(i, workspace);
+    fired_[index] = values[index] < -event_tolerance(i, workspace) &&
+                    !(i < contacts && is_open(i) && !is_closing(i, workspace));
+    any = any || fired_[index] != 0;
+  }
+  return any;
+}
+
 double ContactRuntime::hop(int contact, const Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   const double rate = gap_rate(contact, workspace);
@@ -393,7 +527,6 @@ void ContactRuntime::commit(const Workspace & workspace) noexcept CD_NONBLOCKING
     const int k = static_cast<int>(i);
     FrictionState & state = friction_[i];
     const DryFriction & friction = set_->frictions()[i];
-    const int row = row_of_friction(k);
     if (state.slip == Slip::kDahl)
     {
       state.dahl_force = dahl_force(k, workspace);
@@ -404,12 +537,7 @@ void ContactRuntime::commit(const Workspace & workspace) noexcept CD_NONBLOCKING
     {
       continue;
     }
-    double along = 0.0;
-    for (int r = 0; r < row_count(k); ++r)
-    {
-      along += state.direction[r] * workspace.rows().velocity(row + r);
-    }
-    state.armed = state.armed || along > 2.0 * creep_speed(k);
+    state.armed = state.armed || slip_along_direction(k, workspace) > 2.0 * creep_speed(k);
     if (state.armed && row_count(k) == 2)
     {
       double s[2];

@@ -52,8 +52,11 @@ public:
   /// Whether a force acts that is not one of a row in force.
   bool has_law_forces() const noexcept;
 
-  /// The step after which modes are looked at; 0: events are located.
+  /// The step of fixed-step integrators; 0: steps adapt.
   void set_step(double step) noexcept { step_ = step; }
+  /// Where the step began whose end the simulation is at.
+  void keep_start(const State & state) noexcept { start_ = state; }
+  const State & start() const noexcept { return start_; }
 
   /// Slip below this says nothing, whatever the creep speeds: what the integrator leaves open.
   void set_least_creep(double speed) noexcept { least_creep_ = speed; }
@@ -77,6 +80,10 @@ public:
   /// Statuses: as there, and kNoUniqueSolution (Painlevé).
   Status solve(const ConstVectorRef & inputs, Workspace & workspace) noexcept CD_NONBLOCKING;
 
+  /// Puts the rows of rigid contacts into force that are below the surface without being closed,
+  /// until `switch_rows`. Returns whether there are any. @pre rows of the state.
+  bool add_sunk_rows(Workspace & workspace) const noexcept CD_NONBLOCKING;
+
   /// One function a contact, then one a friction; below 0 the mode has ended. @pre solve.
   int event_count() const { return static_cast<int>(fired_.size()); }
   double event_function(int i, const Workspace & workspace) const noexcept CD_NONBLOCKING;
@@ -84,6 +91,17 @@ public:
   double event_tolerance(int i, const Workspace & workspace) const noexcept CD_NONBLOCKING;
   /// Which functions have come to an end; `decide` reads and clears them.
   std::vector<char> & fired() noexcept { return fired_; }
+  /// Fires what has ended at the state, with the values of all functions. Returns whether any has.
+  /// @pre solve.
+  bool fire(const Workspace & workspace, std::vector<double> & values) noexcept CD_NONBLOCKING;
+  /// Memory for the values of the functions at both ends of a bracket and between them.
+  struct EventValues
+  {
+    std::vector<double> low;
+    std::vector<double> high;
+    std::vector<double> now;
+  };
+  EventValues & values() noexcept { return values_; }
 
   /// Half of the time in which an open contact that touches with a small velocity comes back, for a
   /// constant acceleration; 0 where it does not leave. @pre solve.
@@ -106,19 +124,51 @@ public:
     return gap_acceleration(contact, workspace) > 0.0;
   }
 
+  /// Whether a slip that was on its way has turned back in an evaluation since `watch_slips`: its
+  /// end is in between, whatever the state says afterwards.
+  void watch_slips() noexcept { has_turned_back_ = false; }
+  bool has_turned_back() const noexcept { return has_turned_back_; }
+
   /// Remembers directions and displacements at the end of a step. @pre rows of that state.
   void commit(const Workspace & workspace) noexcept CD_NONBLOCKING;
 
-  /// Modes for the state and what has fired; u jumps where contacts strike or begin to stick, and q
-  /// changes where fixed steps saw them late. Statuses: those of solve and of ImpactSolver::solve.
+  /// Modes for the state and what has fired; u jumps where contacts strike or begin to stick.
+  /// Statuses: those of solve and of ImpactSolver::solve.
   Status decide(
-    double time, VectorRef q, VectorRef u, Workspace & workspace,
+    double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
     ContactHost & host) noexcept CD_NONBLOCKING;
 
-  /// An impulse, or a constraint that is switched on (−1: none), with the contacts as they are.
+  /// Constraints that are switched and impulses, all at one instant, with the contacts as they are:
+  /// one impact, shared by what is in force after it. Statuses: those of ImpactSolver::solve;
+  /// nothing is changed without output.
   Status jump(
-    double time, const ConstVectorRef & q, VectorRef u, const ConstVectorRef & impulse,
-    int switched_on, Workspace & workspace, ContactHost & host) noexcept CD_NONBLOCKING;
+    double time, const ConstVectorRef & q, VectorRef u, const ScheduledChange * changes,
+    std::size_t count, Workspace & workspace, ContactHost & host) noexcept CD_NONBLOCKING;
+  /// Memory for one change, its impulse sized.
+  ScheduledChange & single_change() noexcept { return single_change_; }
+
+  /// Frictions that slide in a plane: the directions of their forces turn with the slip.
+  const std::vector<int> & planar_slides() noexcept CD_NONBLOCKING;
+  /// The direction of such a slip, and the speed that says so. @pre rows.
+  void slide_direction(int friction, const Workspace & workspace, double * s) const noexcept;
+  double turning_speed(int friction, const Workspace & workspace) const noexcept;
+  /// Holds the directions as they are at the state, that of one turned by an angle; −1: of none.
+  void hold_directions(const Workspace & workspace) noexcept;
+  void turn_direction(int friction, double angle) noexcept
+  {
+    turned_ = friction;
+    turned_by_ = angle;
+  }
+  void release_directions() noexcept { is_held_ = false; }
+  /// ψ of a friction and its change with accelerations along a direction. @pre rows.
+  double slip_along(int friction, const double * s, const Workspace & workspace) const noexcept;
+  double slip_change_along(
+    int friction, const double * s, const Eigen::VectorXd & acceleration,
+    const Workspace & workspace) const noexcept;
+  /// Remembers what a turn by a radian adds to ψ̇ across the slip. @pre solve.
+  void set_turning(int friction, double change, const Workspace & workspace) noexcept;
+  /// The fastest rate at which a slip turns towards the motion, K/|ψ| [1/s]. @pre solve.
+  double turning_rate(const Workspace & workspace) noexcept;
 
 private:
   enum class Normal : std::uint8_t
@@ -143,29 +193,34 @@ private:
     double direction[2] = {1.0, 0.0};
     double dahl_force = 0.0;
     double dahl_place = 0.0;
+    double turning = 0.0;  // K of a unit of force
   };
 
   int row_of_contact(int contact) const noexcept;
   int row_of_friction(int friction) const noexcept;
   int row_count(int friction) const noexcept;
+  bool is_rigid(int contact) const noexcept
+  {
+    return !set_->is_compliant(contact) &&
+           !(set_->contacts()[static_cast<std::size_t>(contact)].stiffness > 0.0);
+  }
   double gap(int contact, const Workspace & workspace) const noexcept;
   double gap_rate(int contact, const Workspace & workspace) const noexcept;
   double gap_acceleration(int contact, const Workspace & workspace) const noexcept;
   double normal_force(int contact, const Workspace & workspace) const noexcept;
+  double slip_along_direction(int friction, const Workspace & workspace) const noexcept;
   double slip_speed(int friction, const Workspace & workspace) const noexcept;
   double tangent_force(int friction, const Workspace & workspace) const noexcept;
   double static_bound(int friction, const Workspace & workspace) const noexcept;
   bool is_dry(int friction) const noexcept;
   double creep_speed(int friction) const noexcept;
-  void slide_direction(int friction, const Workspace & workspace, double * s) const noexcept;
+  void turning_slip(int friction, const Workspace & workspace, double * v) const noexcept;
+  double kinetic_bound(int friction, const Workspace & workspace) const noexcept;
   double dahl_force(int friction, const Workspace & workspace) const noexcept;
   void add_given(int friction, double bound, Workspace & workspace) const noexcept;
   Status solve_sliding(const ConstVectorRef & inputs, Workspace & workspace) noexcept;
 
-  double late_by(const Workspace & workspace) const noexcept;
-  Status drift(
-    double time, double by, VectorRef q, VectorRef u, Workspace & workspace,
-    ContactHost & host) noexcept;
+  double kinetic_energy(const ConstVectorRef & u, const Workspace & workspace) const noexcept;
   void begin_impact(const Workspace & workspace) noexcept;
   Status strike(
     double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
@@ -173,6 +228,10 @@ private:
   void choose_normals(double time, const Workspace & workspace) noexcept;
   void choose_slips(double time, const Workspace & workspace) noexcept;
   void stop_slips(Workspace & workspace) noexcept;
+  Status solve_pressing(const ContactHost & host, Workspace & workspace) noexcept;
+  bool go_ahead(
+    double time, const ConstVectorRef & q, const ConstVectorRef & u, Workspace & workspace,
+    ContactHost & host) noexcept;
   bool holds(const Workspace & workspace) const noexcept;
   Status choose_by_cones(const ContactHost & host, Workspace & workspace) noexcept;
   bool begins_to_slide(int friction, const Workspace & workspace) const noexcept;
@@ -189,8 +248,20 @@ private:
   const Dynamics * dynamics_;
   std::shared_ptr<const ContactSet> set_;
   double step_ = 0.0;
+  State start_;
+  State ahead_;
+  double look_ahead_ = 0.0;
+  double last_decision_ = -1e300;
+  EventValues values_;
   double least_creep_ = 0.0;
-  double unseen_ = 0.0;  // speed of bounces that fixed steps cannot see
+  bool has_turned_back_ = false;
+  bool is_held_ = false;
+  int turned_ = -1;
+  double turned_by_ = 0.0;
+  std::vector<double> held_;
+  std::vector<int> planar_;
+  double energy_change_ = 0.0;  // of a decision [J]
+  double unseen_ = 0.0;         // speed of bounces that fixed steps cannot see
   std::vector<Normal> normal_;
   std::vector<Normal> old_normal_;
   std::vector<FrictionState> friction_;
@@ -223,6 +294,7 @@ private:
   ImpactProblem impact_;
   ImpactSolution impact_solution_;
   Eigen::VectorXd speeds_before_;
+  ScheduledChange single_change_;
 };
 
 }  // namespace constrained_dynamics

@@ -5,26 +5,17 @@
 #include <utility>
 
 #include <boost/math/tools/toms748_solve.hpp>
-#include <boost/numeric/odeint/stepper/controlled_runge_kutta.hpp>
-#include <boost/numeric/odeint/stepper/dense_output_runge_kutta.hpp>
-#include <boost/numeric/odeint/stepper/generation.hpp>
-#include <boost/numeric/odeint/stepper/runge_kutta_dopri5.hpp>
-#include <boost/numeric/odeint/util/unwrap_reference.hpp>
-
 #include "constrained_dynamics/simulation.hpp"
 #include "contact/contact_runtime.hpp"
+#include "contact/phase_stepper.hpp"
 #include "output_times.hpp"
 #include "run_book.hpp"
 
 namespace constrained_dynamics
 {
 
-namespace odeint = boost::numeric::odeint;
-
 namespace
 {
-
-using StateVector = std::vector<double>;
 
 Eigen::Map<Eigen::VectorXd> view(StateVector & x)
 {
@@ -38,6 +29,160 @@ struct EvaluationFailed
 };
 
 }  // namespace
+
+/// The motion of a phase as the integrators see it.
+class Simulation::Motion
+{
+public:
+  explicit Motion(Simulation & simulation)
+  : simulation_(simulation), contacts_(*simulation.contacts_)
+  {
+  }
+
+  void derive(const StateVector & x, StateVector & slope, double time)
+  {
+    slope.resize(x.size());
+    check(simulation_.stage_derivative(time, view(x), view(slope)));
+    simulation_.book_->record_stage(view(slope));
+  }
+  /// The next derivative is the first of a step that shares none with the one before.
+  void begin_step() { simulation_.book_->expect_first(); }
+
+  /// ∂f/∂x and ∂f/∂t by differences. The directions of slip are held meanwhile: how they turn with
+  /// the state, by dψ/|ψ|, is far beyond any difference where slip is slow, and is put in exactly.
+  void jacobian(
+    const StateVector & x, const StateVector & slope, double time, Eigen::MatrixXd & by_state,
+    Eigen::VectorXd & by_time)
+  {
+    // Rounding of 1e-16 and curvature are both 1e-8 of a derivative then.
+    constexpr double kDifference = 1e-8;
+    constexpr double kTurn = 1e-6;  // [rad]; the motion is linear in it but for its square
+    const auto n = static_cast<Eigen::Index>(x.size());
+    const Workspace & workspace = simulation_.workspace_;
+    const auto f = view(slope);
+    moved_ = x;
+    changed_.resize(x.size());
+    evaluate(time);
+    contacts_.hold_directions(workspace);
+    struct Release
+    {
+      ContactRuntime & contacts;
+      ~Release() { contacts.release_directions(); }
+    } const release{contacts_};
+    slides_.clear();
+    for (const int i : contacts_.planar_slides())
+    {
+      Slide slide;
+      slide.friction = i;
+      double s[2];
+      contacts_.slide_direction(i, workspace, s);
+      slide.across[0] = -s[1];
+      slide.across[1] = s[0];
+      slide.speed = contacts_.turning_speed(i, workspace);
+      slide.slip = contacts_.slip_along(i, slide.across, workspace);
+      slide.by_turn.setZero(n);
+      slides_.push_back(slide);
+    }
+    const auto across_of = [&](const Slide & slide)
+    { return contacts_.slip_along(slide.friction, slide.across, workspace) - slide.slip; };
+    for (Slide & slide : slides_)
+    {
+      contacts_.turn_direction(slide.friction, kTurn);
+      evaluate(time);
+      slide.by_turn = (view(changed_) - f) / kTurn;
+      const Eigen::VectorXd acceleration = slide.by_turn.tail(simulation_.state_.u.size());
+      contacts_.set_turning(
+        slide.friction,
+        -contacts_.slip_change_along(slide.friction, slide.across, acceleration, workspace),
+        workspace);
+    }
+    contacts_.turn_direction(-1, 0.0);
+    for (Eigen::Index i = 0; i <= n; ++i)
+    {
+      auto column = i < n ? by_state.col(i) : Eigen::Ref<Eigen::VectorXd>(by_time);
+      double size = kDifference;
+      if (i < n)
+      {
+        const double here = x[static_cast<std::size_t>(i)];
+        moved_[static_cast<std::size_t>(i)] = here + kDifference * std::max(1.0, std::abs(here));
+        size = moved_[static_cast<std::size_t>(i)] - here;
+      }
+      evaluate(i < n ? time : time + size);
+      column = (view(changed_) - f) / size;
+      for (const Slide & slide : slides_)
+      {
+        column += across_of(slide) / (size * slide.speed) * slide.by_turn;
+      }
+      if (i < n)
+      {
+        moved_[static_cast<std::size_t>(i)] = x[static_cast<std::size_t>(i)];
+      }
+    }
+  }
+
+  /// What decides between the integrators, of the slips that begin with a phase. @pre solve.
+  void measure_turning(const StateVector & x, double time)
+  {
+    constexpr double kTurn = 1e-6;
+    const Workspace & workspace = simulation_.workspace_;
+    if (contacts_.planar_slides().empty())
+    {
+      return;
+    }
+    moved_ = x;
+    changed_.resize(x.size());
+    evaluate(time);
+    const Eigen::VectorXd before = workspace.solution().acceleration;
+    contacts_.hold_directions(workspace);
+    const std::vector<int> slides = contacts_.planar_slides();
+    for (const int i : slides)
+    {
+      double s[2];
+      contacts_.turn_direction(-1, 0.0);
+      contacts_.slide_direction(i, workspace, s);
+      const double across[2] = {-s[1], s[0]};
+      contacts_.turn_direction(i, kTurn);
+      evaluate(time);
+      const Eigen::VectorXd change = (workspace.solution().acceleration - before) / kTurn;
+      contacts_.set_turning(
+        i, -contacts_.slip_change_along(i, across, change, workspace), workspace);
+    }
+    contacts_.release_directions();
+  }
+
+private:
+  struct Slide
+  {
+    int friction = -1;
+    double across[2] = {0.0, 0.0};
+    double speed = 0.0;
+    double slip = 0.0;
+    Eigen::VectorXd by_turn;
+  };
+
+  static Eigen::Map<const Eigen::VectorXd> view(const StateVector & x)
+  {
+    return {x.data(), static_cast<Eigen::Index>(x.size())};
+  }
+  static Eigen::Map<Eigen::VectorXd> view(StateVector & x)
+  {
+    return {x.data(), static_cast<Eigen::Index>(x.size())};
+  }
+  static void check(Status status)
+  {
+    if (!has_output(status))
+    {
+      throw EvaluationFailed{status};
+    }
+  }
+  void evaluate(double time) { check(simulation_.derivative(time, view(moved_), view(changed_))); }
+
+  Simulation & simulation_;
+  ContactRuntime & contacts_;
+  StateVector moved_;
+  StateVector changed_;
+  std::vector<Slide> slides_;
+};
 
 /// Looks for the first end of a mode within a step, on its dense output.
 class Simulation::EventSearch
@@ -206,20 +351,10 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
   constexpr double kLeastPart = 1e-4;
   // Relative to the time: below it a step is a few roundings of the clock.
   constexpr double kSmallestStep = 1e-14;
-  const auto system = [&](const StateVector & at, StateVector & slope, double time)
-  {
-    slope.resize(at.size());
-    const Eigen::Map<const Eigen::VectorXd> in(at.data(), static_cast<Eigen::Index>(at.size()));
-    const Status status = stage_derivative(time, in, view(slope));
-    if (!has_output(status))
-    {
-      throw EvaluationFailed{status};
-    }
-    book_->record_stage(view(slope));
-  };
   OutputTimes output(state_.time, until, output_interval);
   StateVector x(static_cast<std::size_t>(x_.size()));
   StateVector begin(x.size());
+  StateVector slope(x.size());
   const auto load = [&](StateVector & to)
   {
     view(to).head(state_.q.size()) = state_.q;
@@ -236,7 +371,11 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
     watch_limits();
   };
   EventSearch search(*this);
-  double step = std::min(options_.step, options_.largest_step);
+  Motion motion(*this);
+  PhaseStepper<Motion> stepper(
+    motion, options_.absolute_tolerance, options_.relative_tolerance, options_.largest_step,
+    x.size());
+  const double step = std::min(options_.step, options_.largest_step);
   int at_once = 0;
   int events = 0;
   const double least_advance = kLeastPart * (until - state_.time);
@@ -245,12 +384,9 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
   {
     while (true)  // one phase
     {
-      auto stepper = odeint::make_dense_output(
-        options_.absolute_tolerance, options_.relative_tolerance, options_.largest_step,
-        odeint::runge_kutta_dopri5<StateVector>());
       load(x);
       stepper.initialize(x, state_.time, step);
-      book_->expect_first();
+      motion.measure_turning(x, state_.time);
       search.begin(state_.time, x);
       bool ends = false;
       while (!ends)
@@ -259,12 +395,11 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
         {
           return finish(Status::kInterrupted, false);
         }
-        begin = stepper.current_state();
         const double start = stepper.current_time();
         const double change = next_change_ < schedule_.size()
                                 ? schedule_[next_change_].time
                                 : std::numeric_limits<double>::infinity();
-        const std::pair<double, double> span = stepper.do_step(system);
+        const std::pair<double, double> span = stepper.do_step(contacts_->turning_rate(workspace_));
         ++counts_.steps;
         if (!(span.second - span.first > kSmallestStep * std::max(1.0, std::abs(span.second))))
         {
@@ -274,8 +409,22 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
         const double event =
           search.find(limit, [&](double time, StateVector & to) { stepper.calc_state(time, to); });
         const double stop = std::min(event, limit);
+        begin = stepper.begin_state();
         const auto book_until = [&](double time)
-        { book_->add_dopri_step(start, span.second, time, view(begin), workspace_); };
+        {
+          if (!stepper.is_stiff())
+          {
+            book_->add_dopri_step(start, span.second, time, view(begin), workspace_);
+            return;
+          }
+          motion.begin_step();
+          for (const double at : {start, 0.5 * (start + time), time})
+          {
+            stepper.calc_state(at, x);
+            motion.derive(x, slope, at);
+          }
+          book_->add_sampled_step(start, time, view(begin), stepper.stiff_error(), workspace_);
+        };
         bool goes_on = true;
         Status status = Status::kOk;
         while (output.next() < stop)
@@ -304,19 +453,24 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
           if (x != stepper.current_state())
           {
             stepper.initialize(x, span.second, stepper.current_time_step());
-            book_->expect_first();
           }
           continue;
         }
-        // The state at the end of the phase, with the order of the integrator and not that of its
-        // dense output.
-        x = begin;
         if (stop > start)
         {
-          odeint::runge_kutta_dopri5<StateVector> whole;
-          book_->expect_first();
-          whole.do_step(system, begin, start, x, stop - start);
-          book_->add_dopri_step(start, stop, stop, view(begin), workspace_);
+          if (stepper.is_stiff())
+          {
+            book_until(stop);
+          }
+          stepper.step_to(stop, x);
+          if (!stepper.is_stiff())
+          {
+            book_->add_dopri_step(start, stop, stop, view(begin), workspace_);
+          }
+        }
+        else
+        {
+          load(x);
         }
         const std::size_t first_event = events_.size();
         accept(stop, x);
@@ -350,7 +504,7 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
         // What came to be in force is met exactly from here on.
         load(x);
         accept(stop, x);
-        book_->add_events(events_, std::min(first_event, events_.size()), stop);
+        book_->add_events(events_, std::min(first_event, events_.size()));
         name_rows();
         if (stop >= until || output.next() <= stop)
         {
@@ -365,7 +519,6 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
           }
           output.advance();
         }
-        step = std::min(options_.step, options_.largest_step);
       }
     }
   }
@@ -373,7 +526,7 @@ RunResult Simulation::run_events(double until, double output_interval, const Obs
   {
     return finish(failure.status, false);
   }
-  catch (const odeint::odeint_error &)
+  catch (const boost::numeric::odeint::odeint_error &)
   {
     return finish(Status::kNotConverged, false);
   }

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+// Friction contact problems that others made: those of Siconos, from the folder that the
+// environment variable CD_CONTACT_PROBLEMS names (`*.dat`, friction in two and three dimensions,
+// and `lcp_*.dat`), through ConeProblem. See doc/contact_problems.md.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <Eigen/Eigenvalues>
+
+#include "contact/cone_problem.hpp"
+
+namespace constrained_dynamics::test
+{
+namespace
+{
+
+/// u = W r + q, r in the cones of μ.
+struct Problem
+{
+  std::string name;
+  int dimension = 3;  // of a contact; 1: a linear complementarity problem
+  int contacts = 0;
+  Eigen::MatrixXd w;
+  Eigen::VectorXd q;
+  Eigen::VectorXd mu;
+};
+
+template <typename Number>
+Number read(std::istream & from)
+{
+  Number value;
+  if (!(from >> value))
+  {
+    throw std::runtime_error("ends too early, or holds no number where one belongs");
+  }
+  return value;
+}
+
+/// NumericsMatrix of Siconos: dense, or sparse blocks. Symmetric parts are the same by columns.
+Eigen::MatrixXd read_matrix(std::istream & from)
+{
+  const int storage = read<int>(from);
+  const int rows = read<int>(from);
+  const int columns = read<int>(from);
+  Eigen::MatrixXd matrix = Eigen::MatrixXd::Zero(rows, columns);
+  if (storage == 0)
+  {
+    const int dense_rows = read<int>(from);
+    const int dense_columns = read<int>(from);
+    for (int i = 0; i < dense_rows * dense_columns; ++i)
+    {
+      matrix(i % dense_rows, i / dense_rows) = read<double>(from);
+    }
+    return matrix;
+  }
+  if (storage != 1)
+  {
+    throw std::runtime_error("storage " + std::to_string(storage) + "; allowed: 0 and 1");
+  }
+  const auto read_list = [&](std::size_t count)
+  {
+    std::vector<int> list(count);
+    std::generate(list.begin(), list.end(), [&] { return read<int>(from); });
+    return list;
+  };
+  const auto blocks = read<std::size_t>(from);
+  const auto block_rows = read<std::size_t>(from);
+  const auto block_columns = read<std::size_t>(from);
+  std::vector<int> row_ends = read_list(block_rows);
+  std::vector<int> column_ends = read_list(block_columns);
+  const auto starts = read<std::size_t>(from);
+  const auto filled = read<std::size_t>(from);
+  const std::vector<int> start = read_list(starts);
+  const std::vector<int> column_of = read_list(filled);
+  if (filled != blocks)
+  {
+    throw std::runtime_error("as many blocks as columns of blocks are allowed");
+  }
+  row_ends.insert(row_ends.begin(), 0);
+  column_ends.insert(column_ends.begin(), 0);
+  for (std::size_t row = 0; row + 1 < starts; ++row)
+  {
+    for (int k = start[row]; k < start[row + 1]; ++k)
+    {
+      const int number = read<int>(from);
+      const auto column = static_cast<std::size_t>(column_of.at(static_cast<std::size_t>(number)));
+      const int height = row_ends.at(row + 1) - row_ends[row];
+      const int width = column_ends.at(column + 1) - column_ends[column];
+      for (int i = 0; i < height * width; ++i)
+      {
+        matrix(row_ends[row] + i % height, column_ends[column] + i / height) = read<double>(from);
+      }
+    }
+  }
+  return matrix;
+}
+
+Problem read_problem(const std::filesystem::path & path)
+{
+  std::ifstream file(path);
+  Problem problem;
+  problem.name = path.filename().string();
+  if (problem.name.rfind("lcp_", 0) == 0)
+  {
+    problem.dimension = 1;
+    problem.contacts = read<int>(file);
+  }
+  else
+  {
+    problem.dimension = read<int>(file);
+    problem.contacts = read<int>(file);
+  }
+  const Eigen::MatrixXd matrix = read_matrix(file);
+  problem.w = 0.5 * (matrix + matrix.transpose());
+  problem.q.setZero(matrix.rows());
+  for (double & value : problem.q)
+  {
+    value = read<double>(file);
+  }
+  problem.mu.setZero(problem.contacts);
+  for (int i = 0; problem.dimension > 1 && i < problem.contacts; ++i)
+  {
+    problem.mu(i) = read<double>(file);
+  }
+  return problem;
+}
+
+/// ‖r − P_K(r − (u + μ‖u_T‖ n))‖ / ‖q‖, the residual that Siconos judges by.
+double residual(const Problem & problem, const Eigen::VectorXd & r)
+{
+  const Eigen::VectorXd u = problem.w * r + problem.q;
+  const int d = problem.dimension;
+  double sum = 0.0;
+  for (int i = 0; i < problem.contacts; ++i)
+  {
+    const double mu = problem.mu(i);
+    Eigen::VectorXd z = r.segment(d * i, d) - u.segment(d * i, d);
+    z(0) -= mu * u.segment(d * i + 1, d - 1).norm();
+    const double tangent = z.tail(d - 1).norm();
+    Eigen::VectorXd projected = z;
+    if (mu * tangent <= -z(0))
+    {
+      projected.setZero();
+    }
+    else if (tangent > mu * z(0))
+    {
+      projected(0) = (z(0) + mu * tangent) / (1.0 + mu * mu);
+      projected.tail(d - 1) *= mu * projected(0) / tangent;
+    }
+    sum += (r.segment(d * i, d) - projected).squaredNorm();
+  }
+  const double size = problem.q.norm();
+  return std::sqrt(sum) / (size > 0.0 ? size : 1.0);
+}
+
+struct Result
+{
+  Status status = Status::kOk;
+  int sweeps = 0;
+  int newton_steps = 0;
+  double seconds = 0.0;
+  double residual = 0.0;
+  bool is_semidefinite = true;  // but for rounding
+};
+
+/// W = YᵀY with the mass matrix 1: what ConeProblem makes of rows and inertia.
+Result solve(const Problem & problem)
+{
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(problem.w);
+  const Eigen::VectorXd roots = eigen.eigenvalues().cwiseMax(0.0).cwiseSqrt();
+  const Eigen::MatrixXd y = roots.asDiagonal() * eigen.eigenvectors().transpose();
+  const auto n = static_cast<int>(problem.q.size());
+  ConeProblem cone(n, n);
+  Result result;
+  const Eigen::VectorXd none = Eigen::VectorXd::Zero(n);
+  const auto start = std::chrono::steady_clock::now();
+  result.status = cone.begin(Eigen::MatrixXd::Identity(n, n), none, none);
+  std::vector<ConeContact> contacts(static_cast<std::size_t>(problem.contacts));
+  const int d = problem.dimension;
+  for (int i = 0; i < problem.contacts; ++i)
+  {
+    ConeContact & contact = contacts[static_cast<std::size_t>(i)];
+    contact.normal = cone.add_row(y.col(d * i), -problem.q(d * i));
+    contact.friction = problem.mu(i);
+    contact.tangent_count = d - 1;
+    for (int k = 1; k < d; ++k)
+    {
+      contact.tangent[k - 1] = cone.add_row(y.col(d * i + k), -problem.q(d * i + k));
+    }
+  }
+  result.status = cone.solve(contacts.data(), problem.contacts);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.sweeps = cone.sweep_count();
+  result.newton_steps = cone.newton_count();
+  Eigen::VectorXd r(n);
+  for (int i = 0; i < n; ++i)
+  {
+    r(i) = cone.force(i);
+  }
+  result.residual = residual(problem, r);
+  result.is_semidefinite =
+    eigen.eigenvalues().minCoeff() >= -1e-12 * eigen.eigenvalues().maxCoeff();
+  return result;
+}
+
+std::vector<Problem> problems_of(const std::string & folder)
+{
+  // Linear complementarity problems with a symmetric positive semidefinite matrix.
+  const std::set<std::string> convex = {
+    "lcp_CPS_1.dat", "lcp_CPS_5.dat", "lcp_deudeu.dat", "lcp_mmc.dat", "lcp_trivial.dat"};
+  std::vector<std::filesystem::path> paths;
+  for (const auto & entry : std::filesystem::directory_iterator(folder))
+  {
+    const std::string name = entry.path().filename().string();
+    const bool is_convex = name.rfind("lcp_", 0) != 0 || convex.count(name) > 0;
+    if (entry.path().extension() == ".dat" && is_convex)
+    {
+      paths.push_back(entry.path());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Problem> problems;
+  for (const std::filesystem::path & path : paths)
+  {
+    try
+    {
+      problems.push_back(read_problem(path));
+    }
+    catch (const std::exception & error)
+    {
+      ADD_FAILURE() << path << ": " << error.what();
+    }
+  }
+  return problems;
+}
+
+TEST(ContactProblems, when_others_made_them_expect_solutions_or_a_status)
+{
+  const char * folder = std::getenv("CD_CONTACT_PROBLEMS");
+  if (folder == nullptr || *folder == '\0')
+  {
+    GTEST_SKIP() << "skipped: CD_CONTACT_PROBLEMS names no folder of contact problems";
+  }
+  const char * most = std::getenv("CD_CONTACT_PROBLEMS_MOST");
+  const int largest = most != nullptr ? std::atoi(most) : 50;
+  constexpr double kSolved = 1e-10;
+  std::printf(
+    "| problem | contacts | rank | solved | sweeps | Newton | time [ms] | residual | status |\n"
+    "|---|---|---|---|---|---|---|---|---|\n");
+  int solved = 0;
+  int count = 0;
+  for (const Problem & problem : problems_of(folder))
+  {
+    if (problem.contacts > largest)
+    {
+      std::printf(
+        "| %s | %d | | left out: more than %d contacts | | | | | |\n", problem.name.c_str(),
+        problem.contacts, largest);
+      continue;
+    }
+    const Result result = solve(problem);
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(problem.w);
+    const double threshold = 1e-12 * eigen.eigenvalues().cwiseAbs().maxCoeff();
+    const bool is_solved = result.residual <= kSolved;
+    std::printf(
+      "| %s | %d | %d of %d%s | %s | %d | %d | %.2f | %.1e | %s |\n", problem.name.c_str(),
+      problem.contacts, static_cast<int>((eigen.eigenvalues().array() > threshold).count()),
+      static_cast<int>(problem.q.size()), result.is_semidefinite ? "" : ", indefinite",
+      is_solved ? "yes" : "no", result.sweeps, result.newton_steps, 1e3 * result.seconds,
+      result.residual, to_string(result.status));
+    solved += is_solved ? 1 : 0;
+    ++count;
+    EXPECT_TRUE(is_solved || result.status != Status::kOk) << problem.name << ": wrong and ok";
+    EXPECT_TRUE(is_solved || problem.contacts > 50) << problem.name;
+  }
+  std::printf("%d of %d solved to %.0e\n", solved, count, kSolved);
+  EXPECT_GT(count, 0);
+}
+
+}  // namespace
+}  // namespace constrained_dynamics::test
