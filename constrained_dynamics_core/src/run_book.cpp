@@ -346,14 +346,24 @@ void RunBook::add_events(const std::vector<ContactEvent> & events, std::size_t f
   interrupt();
   std::array<double, kWorkKinds> work{};
   double & impacts = work[static_cast<std::size_t>(Work::kImpacts)];
+  const ContactEvent * last = nullptr;
   for (std::size_t i = first; i < events.size(); ++i)
   {
-    // Contacts that strike together each carry the change of the whole.
-    const bool is_same = i > first && events[i].kind == ContactEventKind::kImpact &&
-                         events[i - 1].kind == ContactEventKind::kImpact &&
-                         events[i].time == events[i - 1].time &&
-                         events[i].energy_change == events[i - 1].energy_change;
-    impacts += is_same ? 0.0 : events[i].energy_change;
+    const ContactEvent & event = events[i];
+    const bool is_impact = event.kind == ContactEventKind::kImpact;
+    const bool is_change = event.kind == ContactEventKind::kImpulse ||
+                           event.kind == ContactEventKind::kSwitchOn ||
+                           event.kind == ContactEventKind::kSwitchOff;
+    if (!is_impact && !is_change)
+    {
+      continue;  // a change of modes does no work
+    }
+    // What strikes together, or changes at one instant, each carries the change of the whole.
+    const bool is_same = last != nullptr && event.time == last->time &&
+                         event.energy_change == last->energy_change &&
+                         is_impact == (last->kind == ContactEventKind::kImpact);
+    impacts += is_same ? 0.0 : event.energy_change;
+    last = &event;
   }
   add_work(work);
 }
