@@ -197,7 +197,9 @@ std::optional<Changed> other_speeds(const Case & original, const Result & twin, 
   YAML::Node system = original.scenario["system"];
   const YAML::Node law = original.scenario["servo_law"];
   // Damping in the null space acts on speeds, and so depends on what they are.
-  if (!system["coordinates"] || system["control_states"] || (law && law["null_space"]))
+  if (
+    !system["coordinates"] || system["control_states"] || original.scenario["events"] ||
+    (law && law["null_space"]))
   {
     return std::nullopt;
   }
