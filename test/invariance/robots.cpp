@@ -119,6 +119,11 @@ Case published_robot(
   result.source = std::string("robot ") + std::filesystem::path(robot.file).stem().string();
   result.scenario["system"]["urdf"] = std::string("example-robot-data:") + robot.file;
   result.scenario["system"]["base"] = robot.base;
+  if (result.source == "robot panda")
+  {
+    // Its fingers mimic each other, and a random state would not.
+    result.scenario["system"]["locked"] = flow_list({"panda_finger_joint1", "panda_finger_joint2"});
+  }
   // Dry friction in the joints makes decisions of its own.
   result.scenario["system"]["model_friction"] = "false";
   const std::vector<std::string> coordinates = cdyn.names(result, file, "coordinates");

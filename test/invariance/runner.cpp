@@ -127,10 +127,19 @@ void Runner::finish(
   entry.source = changed.changed.source;
   entry.detail = changed.detail;
   entry.file = cdyn_.command(verb, changed.changed, file);
-  entry.command = settings_.program + " --cdyn " + settings_.cdyn +
-                  (kind == kFixedCases ? " --only '" + kind + "'"
-                                       : " --seed " + std::to_string(settings_.seed) + " --base " +
-                                           std::to_string(base));
+  entry.command = settings_.program + " --cdyn " + settings_.cdyn;
+  if (kind == kFixedCases)
+  {
+    entry.command += " --only '" + kind + "'";
+  }
+  else
+  {
+    // What is drawn depends on all of these.
+    entry.command += (settings_.source.empty() ? "" : " --source " + settings_.source) +
+                     (settings_.only.empty() ? "" : " --only '" + settings_.only + "'") +
+                     " --seed " + std::to_string(settings_.seed) + " --base " +
+                     std::to_string(base);
+  }
   entry.base = base;
   entry.finding = finding;
   report_.add(entry);

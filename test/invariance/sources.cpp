@@ -83,6 +83,7 @@ Case published_scenario(
     if (end.ok() && end.q.values.size() > 0 && !later.scenario["initial"]["time"])
     {
       set_state(result.scenario, end);
+      result.scenario["run"].remove("until");
     }
   }
   return result;

@@ -191,13 +191,21 @@ std::optional<Changed> shift_time(const Case & original, Random & random)
   return result;
 }
 
+/// A formulation with options: they name speeds.
+bool has_own_formulation(const YAML::Node & scenario)
+{
+  return scenario["formulation"] && scenario["formulation"].IsMap();
+}
+
 /// New speeds w = L u with a constant L.
 std::optional<Changed> other_speeds(const Case & original, const Result & twin, Random & random)
 {
   YAML::Node system = original.scenario["system"];
   const YAML::Node law = original.scenario["servo_law"];
   // Damping in the null space acts on speeds, and so depends on what they are.
-  if (!system["coordinates"] || system["control_states"] || (law && law["null_space"]))
+  if (
+    !system["coordinates"] || system["control_states"] || original.scenario["events"] ||
+    (law && law["null_space"]) || has_own_formulation(original.scenario))
   {
     return std::nullopt;
   }
@@ -286,9 +294,9 @@ Transformation formulation(const std::string & name)
     "all the same",
     [name](const Case & c, const Result &, Random &) -> std::optional<Changed>
     {
-      if (c.scenario["formulation"] && c.scenario["formulation"].IsMap())
+      if (has_own_formulation(c.scenario))
       {
-        return std::nullopt;  // options of its own
+        return std::nullopt;
       }
       Changed result;
       result.changed = c;
