@@ -571,6 +571,10 @@ Eigen::MatrixXd by_coordinates(const Eigen::MatrixXd & directional, const Worksp
       "derivatives by coordinates are asked for a system with " + std::to_string(C.rows()) +
       " coordinates and " + std::to_string(C.cols()) + " speeds; allowed: as many of both");
   }
+  if (directional.rows() == 0)
+  {
+    return Eigen::MatrixXd(0, C.cols());  // Eigen's solvers refer to the first element
+  }
   return Eigen::PartialPivLU<Eigen::MatrixXd>(C.transpose())
     .solve(directional.transpose())
     .transpose();

@@ -137,9 +137,7 @@ InertiaReport analyse_inertia(const Dynamics & dynamics, const State & state, Wo
     }
     sample.q += C * delta;
     dynamics.system().normalise(sample.q);
-    if (
-      has_output(dynamics.project_position(sample.time, sample.q, workspace)) &&
-      evaluate(sample) == Status::kOk)
+    if (evaluate(sample) == Status::kOk)
     {
       report = judge(dynamics, workspace);
       report.nearby = report.finding != InertiaReport::Finding::kPositive;

@@ -146,6 +146,7 @@ private:
   std::vector<bool> usable_;  // rows that are one-forms
   Index n_;
   Index m_;
+  bool is_holonomic_ = true;  // all rows are of position level
 };
 
 Analysis::Analysis(
@@ -170,6 +171,10 @@ Analysis::Analysis(
   scratch_.jacobian_a.setZero(6, n_);
   scratch_.jacobian_b.setZero(6, n_);
   scratch_.buffer.setZero(buffer);
+  for (int row = 0; row < set_.row_count(); ++row)
+  {
+    is_holonomic_ = is_holonomic_ && set_.row(row).level == RowLevel::kPosition;
+  }
 }
 
 /// ψ (or φ̇) and A of all rows; NaN in the rows of constraints that fail. False where the system
@@ -239,6 +244,10 @@ bool Analysis::local(const Point & point, Local & out)
   if (!values(point, out.values))
   {
     return false;
+  }
+  if (is_holonomic_)
+  {
+    return true;  // d(dφ) = 0: nobody asks for derivatives, which take m n² numbers a point
   }
   const Index nq = point.q.size();
   // Derivatives of forms and frame along each X_j.
@@ -614,8 +623,9 @@ IntegrabilityReport Analysis::run()
     return report;
   }
   test_linearity(report);
-  const std::vector<Local> points = samples(false, options_.points);
-  const std::vector<Local> fresh = samples(false, options_.points);
+  const int count = is_holonomic_ ? 0 : options_.points;
+  const std::vector<Local> points = samples(false, count);
+  const std::vector<Local> fresh = samples(false, count);
   for (int row = 0; row < static_cast<int>(m_); ++row)
   {
     const std::size_t k = static_cast<std::size_t>(row);

@@ -101,8 +101,11 @@ TEST(KaneNonminimal, when_equations_are_asked_for_expect_t_and_v_that_give_the_s
     KaneNonminimal::equations(*c.data, T, V);
     EXPECT_EQ(test::allocation_count() - before, 0);
     const Eigen::MatrixXd A1 = T.topRows(rank);
-    const Eigen::MatrixXd A2 =
-      c.Q.transpose().partialPivLu().solve(T.bottomRows(n - rank).transpose()).transpose();
+    Eigen::MatrixXd A2(0, n);
+    if (rank < n)
+    {
+      A2 = c.Q.transpose().partialPivLu().solve(T.bottomRows(n - rank).transpose()).transpose();
+    }
     const Eigen::FullPivLU<Eigen::MatrixXd> lu(T);
     EXPECT_EQ(lu.rank(), n);
     const Eigen::VectorXd expected = lu.solve(V);

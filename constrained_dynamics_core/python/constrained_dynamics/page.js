@@ -94,11 +94,12 @@
 
   // ---- start -------------------------------------------------------------------------------------
 
-  makePlots();
   if (scene.empty) {
     document.getElementById("view").style.display = "none";
     document.getElementById("plots").style.maxWidth = "none";
-  } else {
+  }
+  makePlots();
+  if (!scene.empty) {
     try {
       view = CdScene.makeView();
       tellForces = CdScene.makeLegend(view.arrows, () => show(clock.t));

@@ -23,8 +23,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // What is left of the largest rate decays within 10 ms, or two periods where these are longer.
 constexpr double kDecay = 100.0;
 constexpr double kPeriods = 2.0;
-// Of the largest velocity, for what the motion changes while controls are held.
-constexpr double kHeldVelocity = 0.98;
+// Part of the largest velocity that is left for what the motion changes while controls are held, a
+// second of period, and the most of it.
+constexpr double kHeldMargin = 20.0;
+constexpr double kMostMargin = 0.05;
 // The last part of the way to a limit is slower than the decay, so that it can follow.
 constexpr double kDecayOverStiffness = 4.0;
 
@@ -85,7 +87,7 @@ MotionBounds::MotionBounds(const System & system, const MotionLimits & limits, d
       return std::isfinite(velocity(i)) ? velocity(i) / MotionLimits::kStopTime
                                         : MotionLimits::kDeceleration;
     });
-  const double margin = period > 0.0 ? kHeldVelocity : 1.0;
+  const double reach = 1.0 - std::min(kHeldMargin * period, kMostMargin);
   for (Eigen::Index i = 0; i < system.coordinate_count() && limits.enabled; ++i)
   {
     const std::string & name = system.coordinate_names()[static_cast<std::size_t>(i)];
@@ -109,7 +111,7 @@ MotionBounds::MotionBounds(const System & system, const MotionLimits & limits, d
     if (std::isfinite(lower(i)) || std::isfinite(upper(i)) || std::isfinite(velocity(i)))
     {
       bounds_.push_back(
-        {static_cast<int>(i), lower(i), upper(i), margin * velocity(i), deceleration(i)});
+        {static_cast<int>(i), lower(i), upper(i), reach * velocity(i), deceleration(i)});
     }
   }
   lower_.setZero(count());
