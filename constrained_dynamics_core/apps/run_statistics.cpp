@@ -32,6 +32,7 @@ void Violation::add(double value, int of_row)
 
 Statistics::Statistics(const cd::Scenario & scenario)
 : set_(scenario.dynamics()->constraints()),
+  contacts_(scenario.contacts()),
   multipliers(static_cast<std::size_t>(set_.row_count())),
   forces(static_cast<std::size_t>(set_.wrench_count())),
   torques(static_cast<std::size_t>(set_.wrench_count())),
@@ -39,6 +40,22 @@ Statistics::Statistics(const cd::Scenario & scenario)
   inputs(scenario.system().input_names().size()),
   has_limits(!cd::LimitWatch(scenario.system()).is_empty())
 {
+}
+
+/// Rigid contacts that are open although they are inside what they touch.
+void Statistics::add_open_contacts(const cd::Workspace & workspace)
+{
+  const std::vector<cd::Contact> & contacts = contacts_->contacts();
+  for (std::size_t i = 0; i < contacts.size(); ++i)
+  {
+    const cd::Contact & contact = contacts[i];
+    const bool is_rigid = !contacts_->is_compliant(static_cast<int>(i)) && contact.stiffness == 0.0;
+    if (is_rigid && !workspace.is_active(contact.constraint))
+    {
+      const int row = set_.row_offset(contact.constraint);
+      position.add(std::max(0.0, contact.side * workspace.rows().position(row)), row);
+    }
+  }
 }
 
 void Statistics::add(const cd::Simulation & simulation, const Eigen::VectorXd & observed)
@@ -61,6 +78,7 @@ void Statistics::add(const cd::Simulation & simulation, const Eigen::VectorXd & 
       velocity.add(workspace.rows().velocity(row), row);
     }
   }
+  add_open_contacts(workspace);
   for (std::size_t i = 0; i < forces.size(); ++i)
   {
     forces[i].add(solution.wrenches[i].on_a.force.norm());
