@@ -78,7 +78,8 @@ int main(int argc, char ** argv)
   app.require_subcommand(0, 1);  // whether there is one is checked below, after unknown words
   app.footer(
     "Exit codes: 0 done; 2 bad usage, file, key or value; 3 the run or solve could not be "
-    "completed or the run is inaccurate; 130, 143 ended by SIGINT, SIGTERM.\nScenario files are described in doc/scenario.md.");
+    "completed or the run is inaccurate; 130, 143 ended by SIGINT, SIGTERM.\nScenario files are "
+    "described in doc/scenario.md.");
 
   cdyn::RunArguments run;
   Overrides run_overrides;

@@ -42,6 +42,22 @@ Statistics::Statistics(const cd::Scenario & scenario)
 {
 }
 
+/// Rigid contacts that are open although they are inside what they touch.
+void Statistics::add_open_contacts(const cd::Workspace & workspace)
+{
+  const std::vector<cd::Contact> & contacts = contacts_->contacts();
+  for (std::size_t i = 0; i < contacts.size(); ++i)
+  {
+    const cd::Contact & contact = contacts[i];
+    const bool is_rigid = !contacts_->is_compliant(static_cast<int>(i)) && contact.stiffness == 0.0;
+    if (is_rigid && !workspace.is_active(contact.constraint))
+    {
+      const int row = set_.row_offset(contact.constraint);
+      position.add(std::max(0.0, contact.side * workspace.rows().position(row)), row);
+    }
+  }
+}
+
 void Statistics::add(const cd::Simulation & simulation, const Eigen::VectorXd & observed)
 {
   const cd::Workspace & workspace = simulation.workspace();
@@ -62,20 +78,7 @@ void Statistics::add(const cd::Simulation & simulation, const Eigen::VectorXd & 
       velocity.add(workspace.rows().velocity(row), row);
     }
   }
-  // An open contact holds nothing, but what is behind its surface is a violation all the same.
-  // (Laws of compliant contacts and force laws act there.)
-  for (std::size_t i = 0; i < contacts_->contacts().size(); ++i)
-  {
-    const cd::Contact & contact = contacts_->contacts()[i];
-    const int row = set_.row_offset(contact.constraint);
-    const double depth = contact.side * workspace.rows().position(row);
-    const bool is_rigid =
-      !contacts_->is_compliant(static_cast<int>(i)) && !(contact.stiffness > 0.0);
-    if (is_rigid && depth > 0.0 && !workspace.is_active(contact.constraint))
-    {
-      position.add(depth, row);
-    }
-  }
+  add_open_contacts(workspace);
   for (std::size_t i = 0; i < forces.size(); ++i)
   {
     forces[i].add(solution.wrenches[i].on_a.force.norm());

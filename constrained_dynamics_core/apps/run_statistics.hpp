@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ public:
   void write_violation(constrained_dynamics::JsonWriter & json) const;
 
 private:
+  void add_open_contacts(const constrained_dynamics::Workspace & workspace);
+
   const constrained_dynamics::ConstraintSet & set_;
   std::shared_ptr<const constrained_dynamics::ContactSet> contacts_;
 

@@ -318,6 +318,22 @@ observe: {root: sqrt(0.00005 - t), one: 1}
   }
 }
 
+TEST(Cli, when_an_open_contact_is_inside_expect_its_violation)
+{
+  // It is seen to be inside at the end of the first step only.
+  const std::string scenario = file("inside.yaml", R"yaml(
+system: {coordinates: [x], kinetic: dx^2/2}
+constraints: [{name: wall, type: formula, level: position, rows: [x], unilateral: {side: below}}]
+initial: {q: {x: 1e-3}, tolerance: 1}
+run: {until: 0.1, step: 0.1}
+)yaml");
+  const std::string json = file("inside.json");
+  const Output output = cdyn({"run", scenario, "--json", json});
+  const YAML::Node violation = YAML::LoadFile(json)["violation"];
+  EXPECT_NEAR(violation["position"].as<double>(), 1e-3, 1e-9) << output.err;
+  EXPECT_EQ(violation["position_row"].as<std::string>(), "wall/row_1");
+}
+
 TEST(Cli, when_rows_contradict_in_a_run_expect_their_names)
 {
   const std::string scenario = file("contradiction.yaml", R"yaml(
