@@ -423,16 +423,19 @@ Status ContactRuntime::solve_pressing(const ContactHost & host, Workspace & work
   }
 }
 
-/// The state a little later, with the modes as they are, solved. Whether it is there.
-bool ContactRuntime::go_ahead(
+/// To the state a little later, with the modes as they are, solved.
+void ContactRuntime::go_ahead(
   double time, const ConstVectorRef & q, const ConstVectorRef & u, Workspace & workspace,
   ContactHost & host) noexcept
 {
   ahead_.q = q + look_ahead_ * workspace.terms().rates;
   ahead_.u = u + look_ahead_ * workspace.solution().acceleration;
   dynamics_->system().normalise(ahead_.q);
-  return host.update(time + look_ahead_, ahead_.q, ahead_.u) == Status::kOk &&
-         has_output(solve(host.input_values(), workspace));
+  // Where there is no motion the cone problem says so.
+  if (host.update(time + look_ahead_, ahead_.q, ahead_.u) == Status::kOk)
+  {
+    static_cast<void>(solve(host.input_values(), workspace));
+  }
 }
 
 void ContactRuntime::record_changes(
@@ -545,13 +548,16 @@ Status ContactRuntime::decide(
   }
   if (!has_output(status) || any_gives_way_ || look_ahead_ > 0.0 || !holds(workspace))
   {
-    const bool looks = look_ahead_ > 0.0 && go_ahead(time, q, u, workspace, host);
+    if (look_ahead_ > 0.0)
+    {
+      go_ahead(time, q, u, workspace, host);
+    }
     const Status chosen = choose_by_cones(host, workspace);
     if (chosen != Status::kOk)
     {
       return chosen;
     }
-    status = looks ? host.update(time, q, u) : Status::kOk;
+    status = look_ahead_ > 0.0 ? host.update(time, q, u) : Status::kOk;
     if (status != Status::kOk)
     {
       return status;

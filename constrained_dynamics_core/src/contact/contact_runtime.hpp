@@ -229,7 +229,7 @@ private:
   void choose_slips(double time, const Workspace & workspace) noexcept;
   void stop_slips(Workspace & workspace) noexcept;
   Status solve_pressing(const ContactHost & host, Workspace & workspace) noexcept;
-  bool go_ahead(
+  void go_ahead(
     double time, const ConstVectorRef & q, const ConstVectorRef & u, Workspace & workspace,
     ContactHost & host) noexcept;
   bool holds(const Workspace & workspace) const noexcept;
