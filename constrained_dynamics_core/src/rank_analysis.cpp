@@ -159,13 +159,22 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
   }
   set_row_scale(largest, workspace);
   // Redundant rows are independent by what their states are off the manifold, times curvatures
-  // whose size is that of the rows.
-  const auto rounding = [&]()
+  // whose size is that of the rows. Of speeds only velocity rows depend, those that are nonlinear.
+  // The first state is on the manifold unless rows contradict each other or are almost dependent,
+  // and what these miss must not make them redundant.
+  const auto rounding = [&](bool is_first)
   {
     constexpr double kCurvature = 10.0;
-    const double off = std::max(
-      residual(workspace.rows_.position, Workspace::kPositionRows, workspace),
-      residual(workspace.rows_.velocity, Workspace::kVelocityRows, workspace));
+    constexpr double kOnManifold = 1e-13;
+    double off = residual(workspace.rows_.position, Workspace::kPositionRows, workspace);
+    for (const int row : velocity_rows_)
+    {
+      const double size = std::abs(workspace.row_scale_(row) * workspace.rows_.velocity(row));
+      off = workspace.is_active(constraint_of_row_[static_cast<std::size_t>(row)])
+              ? std::max(off, size)
+              : off;
+    }
+    off = is_first ? std::min(off, kOnManifold) : off;
     return std::min(kRowRounding + kCurvature * off, options_.rank.singular_tolerance);
   };
   const auto scaled = [&](Workspace::Subset subset, std::vector<int> * rows)
@@ -208,7 +217,7 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
       {
         const Eigen::BDCSVD<Eigen::MatrixXd> svd(matrix);
         const Eigen::VectorXd & values = svd.singularValues();
-        rank = numerical_rank(values, rounding());
+        rank = numerical_rank(values, rounding(&sample == &samples.front()));
         condition = rank > 0 ? values(0) / values(rank - 1) : 1.0;
       }
       evaluated = rows.size();

@@ -28,8 +28,9 @@ constexpr double kRedundant = 1e-10;
 constexpr double kSmallestRow = 1e-4;
 // Smallest inertia of a joint, relative to its body's: below, it is rounding.
 constexpr double kSmallestInertia = 1e-13;
-// Rows that are missed by more than this are left to another form, which refines or says why.
-constexpr double kLargestMiss = 1e-12;
+// Rows that are missed by more than this, some tens of roundings, are left to another form: the
+// recursion loses digits where rows lock what they pass, and the order of redundant rows matters.
+constexpr double kLargestMiss = 1e-14;
 
 std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
