@@ -320,7 +320,7 @@ TEST_P(RandomStarts, when_run_expect_an_end_within_measure_and_no_energy_from_ev
 constexpr Kind kBox = {"box", box, 20, 500, false};
 constexpr Kind kSolo12 = {"solo12", solo12, 4, 100, true};
 constexpr Kind kGo2 = {"go2", go2, 4, 100, true};
-constexpr Kind kStack = {"stack", stack, 2, 100, false};
+constexpr Kind kStack = {"stack", stack, 1, 100, false};
 
 INSTANTIATE_TEST_SUITE_P(
   All, RandomStarts,
