@@ -431,7 +431,7 @@ Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & 
   const Eigen::Index p = n_ - r;
   const Eigen::VectorXi & order = factorisation_->order();
   Eigen::MatrixXd basis = Eigen::MatrixXd::Zero(n_, p);  // A2ᵀ
-  for (Eigen::Index i = 0; i < r; ++i)
+  for (Eigen::Index i = 0; i < r && p > 0; ++i)  // without columns there are no rows to refer to
   {
     basis.row(order(i)) = factorisation_->dependency().row(i);
   }

@@ -141,7 +141,10 @@ Status linear_matrices(
   out.state_matrix << d.transport, Eigen::MatrixXd::Identity(n, n),
     d.acceleration_q + driven.leftCols(n), d.acceleration_u + driven.rightCols(n);
   out.input_matrix.setZero(2 * n, system.input_count());
-  out.input_matrix.bottomRows(n) = d.acceleration_input;
+  if (system.input_count() > 0)
+  {
+    out.input_matrix.bottomRows(n) = d.acceleration_input;
+  }
   out.constraint_matrix.setZero(2 * m, 2 * n);
   out.constraint_matrix.topLeftCorner(m, n) = d.position_q;
   out.constraint_matrix.bottomLeftCorner(m, n) = d.velocity_q;
