@@ -4,6 +4,7 @@
 #include "runner.hpp"
 
 #include <filesystem>
+#include <limits>
 #include <stdexcept>
 
 #include "sources.hpp"
@@ -108,7 +109,13 @@ Finding Runner::find(
     changed.undo(same_terms);
   }
   const bool judged = finding.judged;
-  finding = by_twin(changed, same_terms, *twin, unit);
+  Sensitivity left = unit;
+  if (judged)
+  {
+    // The verdict is absolute; the twin speaks of the rest.
+    left.acceleration = left.force = left.power = std::numeric_limits<double>::infinity();
+  }
+  finding = by_twin(changed, same_terms, *twin, left);
   finding.judged = judged;
   return finding;
 }
