@@ -183,6 +183,8 @@ Finding by_judge(const Result & result, const Verdict & verdict)
     return finding;  // the least squares of contradictions that are tolerated; a limit within the
                      // margin
   }
+  // Of a system that cannot move even the speeds are rounding, and its accelerations their square.
+  const double nothing = kEpsilon * kEpsilon * (1.0 + largest(result.force.values));
   const auto compare = [&](
                          const char * what, const Named & values, const std::vector<double> & right,
                          const std::vector<double> & tolerance)
@@ -190,7 +192,7 @@ Finding by_judge(const Result & result, const Verdict & verdict)
     for (std::size_t i = 0; i < right.size(); ++i)
     {
       const double gap = std::abs(values.values(static_cast<Eigen::Index>(i)) - right[i]);
-      if (!(gap <= tolerance[i]))
+      if (!(gap <= std::max(tolerance[i], nothing)))
       {
         wrong(
           std::string(what) + " of " + values.names[i] + " is " +
