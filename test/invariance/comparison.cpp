@@ -184,7 +184,7 @@ Finding by_judge(const Result & result, const Verdict & verdict)
                      // margin
   }
   // Of a system that cannot move even the speeds are rounding, and its accelerations their square.
-  const double nothing = kEpsilon * kEpsilon * (1.0 + largest(result.force.values));
+  const double nothing = kExact * kEpsilon * (1.0 + largest(result.force.values));
   const auto compare = [&](
                          const char * what, const Named & values, const std::vector<double> & right,
                          const std::vector<double> & tolerance)
