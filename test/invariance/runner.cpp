@@ -4,6 +4,7 @@
 #include "runner.hpp"
 
 #include <filesystem>
+#include <limits>
 #include <stdexcept>
 
 #include "sources.hpp"
@@ -20,6 +21,26 @@ constexpr int kTries = 60;           // to find those that apply
 std::vector<double> to_vector(const Named & values)
 {
   return {values.values.data(), values.values.data() + values.values.size()};
+}
+
+/// Where nothing moves, b is the square of what rounding left of the speeds, unless rows ask for
+/// accelerations of their own: there is nothing to contradict.
+bool rows_say_nothing_at_rest(const YAML::Node & scenario, const Result & result)
+{
+  constexpr double kAtRest = 1e-10;  // [m/s, rad/s]
+  if (result.u.values.size() > 0 && result.u.values.cwiseAbs().maxCoeff() > kAtRest)
+  {
+    return false;
+  }
+  for (const YAML::Node & constraint : scenario["constraints"])
+  {
+    const std::string type = constraint["type"].as<std::string>();
+    if (type == "formula" || type == "prescribed_motion")
+    {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -86,6 +107,10 @@ Finding Runner::find(
       result.time, to_vector(result.q), to_vector(result.u), to_vector(result.inputs)};
     verdict = judge(file, given);
   }
+  if (verdict.supported && rows_say_nothing_at_rest(changed.changed.scenario, result))
+  {
+    verdict.inconsistency = 0.0;
+  }
   if (verdict.supported)
   {
     finding = by_judge(result, verdict);
@@ -108,7 +133,13 @@ Finding Runner::find(
     changed.undo(same_terms);
   }
   const bool judged = finding.judged;
-  finding = by_twin(changed, same_terms, *twin, unit);
+  Sensitivity left = unit;
+  if (judged)
+  {
+    // The verdict is absolute; the twin speaks of the rest.
+    left.acceleration = left.force = left.power = std::numeric_limits<double>::infinity();
+  }
+  finding = by_twin(changed, same_terms, *twin, left);
   finding.judged = judged;
   return finding;
 }
