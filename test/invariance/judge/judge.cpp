@@ -391,12 +391,14 @@ Problem perturbed(const Evaluation & e, const Problem & exact, std::mt19937_64 &
 }
 
 /// Nothing is known better than 1e3 ε of the whole motion, measured by the inertia: ‖u̇‖_Q of u̇ and
-/// ‖Q u̇‖_Q⁻¹, which is the same number, of forces. The terms do not depend on units or axes.
+/// ‖Q u̇‖_Q⁻¹, which is the same number, of forces. The motion without constraints counts as well:
+/// what they leave of it is a difference of forces. The terms do not depend on units or axes.
 void add_whole(
-  const Evaluation & e, const Vector & acceleration, Vector & on_acceleration, Vector & on_force)
+  const Evaluation & e, const Vector & acceleration, const Vector & free, Vector & on_acceleration,
+  Vector & on_force)
 {
-  const Real square = dot(acceleration, e.terms.inertia * acceleration);
-  const Real whole = data_tolerance() * sqrt(abs(square));
+  const auto size = [&](const Vector & x) { return sqrt(abs(dot(x, e.terms.inertia * x))); };
+  const Real whole = data_tolerance() * (size(acceleration) + size(free));
   for (int i = 0; i < e.terms.inertia.rows; ++i)
   {
     const Real root = sqrt(abs(e.terms.inertia(i, i)));
@@ -526,7 +528,12 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   const Real factor = 3;
   Vector acceleration_tolerance = acceleration_spread.tolerance(factor);
   Vector force_tolerance = force_spread.tolerance(factor);
-  add_whole(e, answer.acceleration, acceleration_tolerance, force_tolerance);
+  Answer free;
+  if (!solve(reduced(e, 0), free))
+  {
+    free.acceleration = answer.acceleration;  // there is none without the constraints
+  }
+  add_whole(e, answer.acceleration, free.acceleration, acceleration_tolerance, force_tolerance);
 
   // Of multipliers in their weighted norm: the split of redundant rows is known no better.
   Vector multiplier_tolerance = multiplier_spread.tolerance(factor);
@@ -555,9 +562,10 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
   }
   const Real stretch = e.rows.empty() ? Real(0) : e.svd.singular_values[0];
   const Real all = sqrt(wanted) + stretch * norm(answer.acceleration);
-  // What 50 digits leave of numbers that cancel is no contradiction.
+  // What data within 1e3 ε explain is no contradiction.
   const Real rounding =
-    Real("1e-35") * (bias_size + stretch * norm(acceleration_tolerance) / data_tolerance());
+    data_tolerance() *
+    (bias_size + stretch * (norm(answer.acceleration) + norm(free.acceleration)));
   missed = sqrt(missed);
   verdict.inconsistency = missed > rounding ? Real(missed / all).convert_to<double>() : 0.0;
   verdict.acceleration = rounded(answer.acceleration);
