@@ -292,11 +292,56 @@ void RowFactorisation::multipliers(
   }
   auto dependent = multipliers.head(r);
   factor_.topLeftCorner(r, r).triangularView<Eigen::Upper>().transpose().solveInPlace(dependent);
+  if (m - r > r)
+  {
+    work_null_.head(r) = dependent;
+  }
   multipliers.tail(m - r).setZero();
   apply(multipliers);
   multipliers.array() *= scale_.head(m).array();
   if (m == r)
   {
+    return;
+  }
+  if (m - r > r)
+  {
+    // Fewer directions than redundant rows: the least ‖W λ‖ with H1ᵀ S⁻¹ λ = μ is
+    // λ = W⁻² S⁻¹ H1 y, (H1ᵀ S⁻² W⁻² H1) y = μ. The columns of null_space_ that are free take H1.
+    auto H1 = null_space_.block(0, m - r, m, r);
+    H1.setZero();
+    for (Eigen::Index i = 0; i < r; ++i)
+    {
+      H1(i, i) = 1.0;
+      apply(H1.col(i));
+    }
+    for (Eigen::Index i = 0; i < r; ++i)
+    {
+      for (Eigen::Index j = 0; j <= i; ++j)
+      {
+        double sum = 0.0;
+        for (Eigen::Index row = 0; row < m; ++row)
+        {
+          const double factor = scale_(row) * weight(row);
+          sum += H1(row, i) * H1(row, j) / (factor * factor);
+        }
+        gram_(i, j) = sum;
+        gram_(j, i) = sum;
+      }
+    }
+    auto gram_block = gram_.topLeftCorner(r, r);
+    Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(gram_block);
+    if (cholesky.info() != Eigen::Success)
+    {
+      return;  // weights beyond the range of doubles: the solution found so far is still right
+    }
+    auto y = work_null_.head(r);
+    cholesky.solveInPlace(y);
+    multipliers.setZero();
+    for (Eigen::Index i = 0; i < r; ++i)
+    {
+      multipliers += y(i) * H1.col(i);
+    }
+    multipliers.array() /= scale_.head(m).array() * weight.array().square();
     return;
   }
   // Among all solutions λ + Z y, Z = S H2, the one with the least ‖W λ‖.
