@@ -237,6 +237,31 @@ void write_wrenches(
 
 }  // namespace
 
+std::string list(const std::vector<std::string> & words)
+{
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+  {
+    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  }
+  return text;
+}
+
+std::string list_rows(const cd::ConstraintSet & set, const std::vector<int> & rows)
+{
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(rows.size(), kMost); ++i)
+  {
+    names.push_back(set.row_name(rows[i]));
+  }
+  if (rows.size() > kMost)
+  {
+    names.push_back(std::to_string(rows.size() - kMost) + " more");
+  }
+  return list(names);
+}
+
 std::string advice(cd::Status status)
 {
   switch (status)

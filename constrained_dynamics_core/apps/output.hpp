@@ -69,6 +69,12 @@ struct SolvedState
   const constrained_dynamics::RankReport * rank = nullptr;
 };
 
+/// "a, b and c".
+std::string list(const std::vector<std::string> & words);
+/// Names of rows, the first eight and how many more.
+std::string list_rows(
+  const constrained_dynamics::ConstraintSet & set, const std::vector<int> & rows);
+
 /// What to do about a status that ends a run or a solve, beginning with a colon; empty where there
 /// is nothing to say.
 std::string advice(constrained_dynamics::Status status);

@@ -52,32 +52,6 @@ std::string describe_events(const RunReport & report)
 }
 
 /// "a, b and c".
-std::string list(const std::vector<std::string> & words)
-{
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i)
-  {
-    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
-  }
-  return text;
-}
-
-std::string list_rows(const RunReport & report, const std::vector<int> & rows)
-{
-  constexpr std::size_t kMost = 8;
-  const cd::ConstraintSet & set = report.scenario.dynamics()->constraints();
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(rows.size(), kMost); ++i)
-  {
-    names.push_back(set.row_name(rows[i]));
-  }
-  if (rows.size() > kMost)
-  {
-    names.push_back(std::to_string(rows.size() - kMost) + " more");
-  }
-  return list(names);
-}
-
 std::string describe_heading(const RunReport & report)
 {
   const cd::Scenario & scenario = report.scenario;
@@ -312,7 +286,7 @@ std::vector<std::string> run_warnings(const RunReport & report)
     if (!trouble.rows.empty() && count > 0)
     {
       all.push_back(
-        "rows " + list_rows(report, trouble.rows) + " " + what +
+        "rows " + list_rows(report.scenario.dynamics()->constraints(), trouble.rows) + " " + what +
         ", first at t = " + format(trouble.time, 9) + " s");
     }
   };
@@ -547,7 +521,8 @@ std::string describe_end(const RunReport & report)
   }
   else
   {
-    text += ": rows " + list_rows(report, result.unmet_rows.rows) +
+    text += ": rows " +
+            list_rows(report.scenario.dynamics()->constraints(), result.unmet_rows.rows) +
             (result.status == cd::Status::kInconsistent ? " contradict each other"
                                                         : " could not be met") +
             " at t = " + format(result.unmet_rows.time, 9) + " s";

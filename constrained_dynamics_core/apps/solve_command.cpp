@@ -5,6 +5,7 @@
 #include "commands.hpp"
 #include "constrained_dynamics/simulation.hpp"
 #include "output.hpp"
+#include "row_trouble.hpp"
 
 namespace cdyn
 {
@@ -49,6 +50,32 @@ Solved solve_initial(const cd::Scenario & scenario)
 
 }  // namespace
 
+namespace
+{
+
+/// Which rows the status is about; empty where it is about none.
+std::string named_rows(const cd::Scenario & scenario, const Solved & solved)
+{
+  const cd::Dynamics & dynamics = *scenario.dynamics();
+  cd::Workspace & workspace = solved.simulation->workspace();
+  const cd::State & state = solved.simulation->state();
+  const int rank = workspace.solution().rank;
+  const bool is_singular = solved.status == cd::Status::kSingular;
+  if (
+    (!is_singular && solved.status != cd::Status::kInconsistent) ||
+    dynamics.update_rows(state.time, state.q, state.u, workspace) != cd::Status::kOk)
+  {
+    return {};
+  }
+  const std::vector<int> rows = is_singular ? cd::rows_of_lost_directions(dynamics, workspace, rank)
+                                            : cd::contradicting_rows(dynamics, workspace);
+  return rows.empty() ? std::string()
+                      : ": rows " + list_rows(dynamics.constraints(), rows) +
+                          (is_singular ? " have lost directions" : " contradict each other");
+}
+
+}  // namespace
+
 int solve(const SolveArguments & arguments)
 {
   const std::string path = find_scenario(arguments.scenario);
@@ -75,7 +102,7 @@ int solve(const SolveArguments & arguments)
   {
     std::cerr << "cdyn: " << scenario.name() << ": status " << cd::to_string(solved.status)
               << " at t = " << format(solved.simulation->state().time) << " s"
-              << advice(solved.status) << "\n";
+              << named_rows(scenario, solved) << advice(solved.status) << "\n";
     return kNotCompleted;
   }
   return kSuccess;

@@ -13,11 +13,12 @@ namespace constrained_dynamics
 /// not real-time safe.
 
 /// The rows of the directions that `rank` lacks to the nominal rank.
-std::vector<int> rows_of_lost_directions(
+CONSTRAINED_DYNAMICS_EXPORT std::vector<int> rows_of_lost_directions(
   const Dynamics & dynamics, const Workspace & workspace, int rank);
 
 /// The rows of A u̇ = b that no u̇ meets together.
-std::vector<int> contradicting_rows(const Dynamics & dynamics, const Workspace & workspace);
+CONSTRAINED_DYNAMICS_EXPORT std::vector<int> contradicting_rows(
+  const Dynamics & dynamics, const Workspace & workspace);
 
 /// The position rows, or where these are met the velocity rows, that no small correction meets.
 /// @param contradict set to whether they exclude each other to first order; else Newton failed.

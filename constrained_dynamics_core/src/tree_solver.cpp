@@ -31,6 +31,9 @@ constexpr double kSmallestInertia = 1e-13;
 // Rows that are missed by more than this, some tens of roundings, are left to another form: the
 // recursion loses digits where rows lock what they pass, and the order of redundant rows matters.
 constexpr double kLargestMiss = 1e-14;
+// Up to so many speeds the factorisation of A costs little, and where rows are redundant it keeps
+// all digits. Then the recursion leaves redundant rows to it.
+constexpr Eigen::Index kFewSpeeds = 20;
 
 std::size_t idx(int i) { return static_cast<std::size_t>(i); }
 
@@ -1500,7 +1503,9 @@ CD_CLONES bool TreeSolver::solve(
     active += data.part[idx(c)] >= 0 ? 1 : 0;
     copied += data.part[idx(c)] >= 0 && data.part[idx(c)] != c ? 1 : 0;
   }
-  if (!reduce(problem, true, data) || active - copied - data.dropped_count != problem.nominal_rank)
+  if (
+    !reduce(problem, true, data) || active - copied - data.dropped_count != problem.nominal_rank ||
+    (data.dropped_count > 0 && data.acceleration.size() <= kFewSpeeds))
   {
     return false;
   }

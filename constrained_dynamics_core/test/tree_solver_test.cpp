@@ -333,7 +333,8 @@ TEST(TreeSolver, when_a_constraint_is_given_many_times_expect_one_motion_and_sha
       Pair many(head + constraints + more);
       many.analyse(many.scenario.initial());
       EXPECT_LT(many.deviation(many.scenario.initial(), inputs), 1e-12) << copies << more;
-      EXPECT_TRUE(many.along.solution().along_tree) << copies << more;
+      // Redundant rows that are no copies go to the factorisation of A where speeds are few.
+      EXPECT_EQ(many.along.solution().along_tree, more.empty()) << copies << more;
       const Solution & a = once.along.solution();
       const Solution & b = many.along.solution();
       EXPECT_LT((a.acceleration - b.acceleration).norm(), 1e-12 * a.acceleration.norm());
