@@ -64,7 +64,7 @@ struct InputLimits
   Eigen::VectorXd rate;   ///< largest |change| a second (l), may be ∞; needs ServoOptions::period
 };
 
-/// Bounds of coordinates and of their rates, kept by braking in time (E30): the accelerations that
+/// Bounds of coordinates and of their rates, kept by braking in time (E32): the accelerations that
 /// the controls cause are limited so that each coordinate can always be stopped, with its
 /// deceleration, before its limit.
 struct MotionLimits

@@ -202,7 +202,7 @@ void bind_results(nb::module_ & module)
       "rate: largest change a second; needs the period of the law.");
   nb::class_<MotionLimits>(
     module, "MotionLimits",
-    "Bounds of coordinates and their rates, kept by braking in time (E30); None: what the robot\n"
+    "Bounds of coordinates and their rates, kept by braking in time (E32); None: what the robot\n"
     "description states.")
     .def(
       "__init__",

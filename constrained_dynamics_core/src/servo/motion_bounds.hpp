@@ -13,7 +13,7 @@
 namespace constrained_dynamics
 {
 
-/// Limits of coordinates and of their rates as bounds of the accelerations (E30). With the distance
+/// Limits of coordinates and of their rates as bounds of the accelerations (E32). With the distance
 /// d to a limit of position, the rate towards it may be at most
 ///     U(d) = κ d for d ≤ d0 = a/κ²,   √(a (2 d − d0)) beyond,
 /// from which the deceleration a stops the coordinate, and towards a limit of velocity U = v. The
