@@ -303,6 +303,9 @@ void RowFactorisation::multipliers(
   {
     return;
   }
+  // Rows of very different sizes make the equations of either way ill-conditioned: solved once
+  // more, they lose nothing.
+  constexpr int kPasses = 2;
   if (m - r > r)
   {
     // Fewer directions than redundant rows: the least ‖W λ‖ with H1ᵀ S⁻¹ λ = μ is
@@ -334,14 +337,25 @@ void RowFactorisation::multipliers(
     {
       return;  // weights beyond the range of doubles: the solution found so far is still right
     }
-    auto y = work_null_.head(r);
-    cholesky.solveInPlace(y);
+    auto y = work_speeds_.head(r);
     multipliers.setZero();
-    for (Eigen::Index i = 0; i < r; ++i)
+    for (int pass = 0; pass < kPasses; ++pass)
     {
-      multipliers += y(i) * H1.col(i);
+      for (Eigen::Index i = 0; i < r; ++i)
+      {
+        y(i) = work_null_(i);  // μ
+        for (Eigen::Index row = 0; row < m; ++row)
+        {
+          y(i) -= H1(row, i) * multipliers(row) / scale_(row);
+        }
+      }
+      cholesky.solveInPlace(y);
+      for (Eigen::Index i = 0; i < r; ++i)
+      {
+        multipliers.array() +=
+          y(i) * H1.col(i).array() / (scale_.head(m).array() * weight.array().square());
+      }
     }
-    multipliers.array() /= scale_.head(m).array() * weight.array().square();
     return;
   }
   // Among all solutions λ + Z y, Z = S H2, the one with the least ‖W λ‖.
@@ -359,12 +373,6 @@ void RowFactorisation::multipliers(
       gram_(i, j) = sum;
       gram_(j, i) = sum;
     }
-    double sum = 0.0;
-    for (Eigen::Index row = 0; row < m; ++row)
-    {
-      sum += scale_(row) * weight(row) * weight(row) * null_space_(row, i) * multipliers(row);
-    }
-    work_null_(i) = sum;
   }
   auto gram_block = gram_.topLeftCorner(k, k);
   Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(gram_block);
@@ -373,10 +381,22 @@ void RowFactorisation::multipliers(
     return;  // weights beyond the range of doubles: the solution found so far is still right
   }
   auto y = work_null_.head(k);
-  cholesky.solveInPlace(y);
-  for (Eigen::Index i = 0; i < k; ++i)
+  for (int pass = 0; pass < kPasses; ++pass)
   {
-    multipliers.array() -= y(i) * scale_.head(m).array() * null_space_.col(i).head(m).array();
+    for (Eigen::Index i = 0; i < k; ++i)
+    {
+      double sum = 0.0;
+      for (Eigen::Index row = 0; row < m; ++row)
+      {
+        sum += scale_(row) * weight(row) * weight(row) * null_space_(row, i) * multipliers(row);
+      }
+      y(i) = sum;
+    }
+    cholesky.solveInPlace(y);
+    for (Eigen::Index i = 0; i < k; ++i)
+    {
+      multipliers.array() -= y(i) * scale_.head(m).array() * null_space_.col(i).head(m).array();
+    }
   }
 }
 
