@@ -165,7 +165,7 @@ RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
   const auto rounding = [&](bool is_first)
   {
     constexpr double kCurvature = 10.0;
-    constexpr double kOnManifold = 1e-13;
+    constexpr double kOnManifold = 2e-14;
     double off = residual(workspace.rows_.position, Workspace::kPositionRows, workspace);
     for (const int row : velocity_rows_)
     {
