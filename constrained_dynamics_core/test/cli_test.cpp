@@ -351,8 +351,8 @@ run: {until: 2, step: 0.01}
 
 TEST(Cli, when_an_open_contact_is_below_its_surface_expect_that_as_violation)
 {
-  // The floor jumps by 1 cm at 50.5 ms, past a point that goes up: it is 3.9 mm below at 51 ms, on its
-  // way out, and nothing holds it there.
+  // The floor jumps by 1 cm at 50.5 ms, past a point that goes up: it is 3.9 mm below at 51 ms, on
+  // its way out, and nothing holds it there.
   const std::string scenario = file("below.yaml", R"yaml(
 system: {coordinates: [y], kinetic: dy^2/2, potential: 0*y}
 constraints:

@@ -24,7 +24,7 @@ struct RowProblem
   ConstVectorRef row_scale;          ///< S (m): 1 over the sizes that rows could have
   ConstVectorRef multiplier_weight;  ///< (m): ‖diag(weight) λ‖ is least among redundant rows
   int nominal_rank;                  ///< of A on the manifold, or RowFactorisation::kUnknownRank
-  double speed_square = 0.0;         ///< ‖u‖²: S b of rows between bodies is of this size at most
+  double speed_square = 0.0;  ///< ‖u‖²: S b of rows between bodies is of this size at most
 };
 
 /// What a formulation gives, at its full sizes n and m_max; the first m multipliers are valid.
