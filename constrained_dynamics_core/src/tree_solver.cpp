@@ -643,6 +643,7 @@ void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) c
   data.carry.bottomRows(place_count_ - hinge_place_count_).setZero();
   data.effect.col(0).head(hinge_place_count_).setZero();
   data.dropped_count = 0;
+  data.drops_real_rows = false;
   for (std::size_t k = 0; k < row_at_.size(); ++k)
   {
     const Eigen::Index row = row_at_[k];
@@ -1050,6 +1051,7 @@ bool TreeSolver::eliminate(
         return false;
       }
       data.dropped[idx(data.dropped_count++)] = k;
+      data.drops_real_rows = data.drops_real_rows || data.diagonal(k) > kRedundant * usual;
       out = true;
     }
     if (out)
@@ -1505,7 +1507,7 @@ CD_CLONES bool TreeSolver::solve(
   }
   if (
     !reduce(problem, true, data) || active - copied - data.dropped_count != problem.nominal_rank ||
-    (data.dropped_count > 0 && data.acceleration.size() <= kFewSpeeds))
+    (data.drops_real_rows && data.acceleration.size() <= kFewSpeeds))
   {
     return false;
   }

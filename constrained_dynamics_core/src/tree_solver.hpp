@@ -117,7 +117,8 @@ struct TreeSolverData
   Eigen::VectorXd column;
   std::vector<int> dropped;  // redundant rows of this solve
   int dropped_count = 0;
-  Eigen::MatrixXd null_space;  // a column a dropped row
+  bool drops_real_rows = false;  // and not only rows that say nothing
+  Eigen::MatrixXd null_space;    // a column a dropped row
   Eigen::MatrixXd gram;
   Eigen::MatrixXd gram_scaled;
   Eigen::VectorXd gram_right;
