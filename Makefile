@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 # The front door. `make` alone lists what there is; set-up, configuring and building happen by themselves.
 
 # Version of Pinocchio: 4.1 or 3.9.

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """A disk rolls on a table without a motor."""
 
 from constrained_dynamics_bringup import controlled_robot

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
 # Generates and builds the messages with the ROS wheels of .venv-ros: build/ros_wheels/install.
 #
 # usage: setup/build_messages.sh [jobs]

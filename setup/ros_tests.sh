@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
 # Builds and tests the ROS packages with colcon, in build/colcon, where ROS 2 is installed: in the environment that is
 # sourced, else with /opt/ros/*/setup.bash. Nothing of the caller's environment besides comes in, so that .venv and ROS do
 # not mix. Prints `ran:`, `skipped:` and `failed:` lines for setup/run_tests.sh; the exit code is that of the tests.

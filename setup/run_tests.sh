@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
 # Runs the tests of a build folder and says at the end what ran and what was left out.
 #
 # usage: setup/run_tests.sh BUILD_FOLDER [option of ctest...]

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
 # Brings a machine to the state in which the project can be configured: Debian packages by apt where
 # that is permitted, PyPI packages into a virtual environment. A second run finds everything in place,
 # needs no network and takes a fraction of a second.

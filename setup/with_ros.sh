@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
 # Runs a command with ROS 2 from the wheels of .venv-ros and the messages of this project, apart from any
 # ROS installation of the machine.
 #

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -6,9 +9,9 @@
 #include <sstream>
 
 #include "commands.hpp"
-#include "constrained_dynamics/inertia_check.hpp"
-#include "constrained_dynamics/integrability.hpp"
-#include "constrained_dynamics/underactuation.hpp"
+#include "constrained_dynamics/analysis/inertia_check.hpp"
+#include "constrained_dynamics/analysis/integrability.hpp"
+#include "constrained_dynamics/analysis/underactuation.hpp"
 #include "output.hpp"
 
 namespace cdyn

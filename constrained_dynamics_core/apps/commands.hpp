@@ -1,10 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "constrained_dynamics/scenario.hpp"
+#include "constrained_dynamics/scenario/scenario.hpp"
 
 /// The commands of `cdyn`. They return exit codes and throw std::invalid_argument for bad input.
 namespace cdyn

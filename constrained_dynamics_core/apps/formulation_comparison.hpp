@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <memory>
@@ -5,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "constrained_dynamics/scenario.hpp"
+#include "constrained_dynamics/scenario/scenario.hpp"
 #include "run_statistics.hpp"
 
 namespace cdyn

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -8,8 +11,8 @@
 #include <stdexcept>
 
 #include "commands.hpp"
-#include "constrained_dynamics/linearisation.hpp"
-#include "constrained_dynamics/simulation.hpp"
+#include "constrained_dynamics/analysis/linearisation.hpp"
+#include "constrained_dynamics/simulation/simulation.hpp"
 #include "output.hpp"
 
 namespace cdyn

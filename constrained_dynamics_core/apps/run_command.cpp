@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <signal.h>
 
 #include <atomic>
@@ -6,7 +9,7 @@
 #include <string>
 
 #include "commands.hpp"
-#include "constrained_dynamics/simulation.hpp"
+#include "constrained_dynamics/simulation/simulation.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "run_report.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "constrained_dynamics/scenario.hpp"
+#include "constrained_dynamics/scenario/scenario.hpp"
 #include "run_statistics.hpp"
 #include "servo_report.hpp"
 

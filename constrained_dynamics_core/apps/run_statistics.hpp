@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <cmath>
@@ -8,7 +11,7 @@
 
 #include <Eigen/Core>
 
-#include "constrained_dynamics/scenario.hpp"
+#include "constrained_dynamics/scenario/scenario.hpp"
 #include "json_writer.hpp"
 
 namespace cdyn

@@ -1,10 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "constrained_dynamics/servo_input_law.hpp"
-#include "constrained_dynamics/simulation.hpp"
+#include "constrained_dynamics/simulation/servo_input_law.hpp"
+#include "constrained_dynamics/simulation/simulation.hpp"
 #include "json_writer.hpp"
 #include "run_statistics.hpp"
 

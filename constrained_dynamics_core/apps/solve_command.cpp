@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include "commands.hpp"
-#include "constrained_dynamics/simulation.hpp"
+#include "constrained_dynamics/simulation/simulation.hpp"
+#include "dynamics/row_trouble.hpp"
 #include "output.hpp"
-#include "row_trouble.hpp"
 
 namespace cdyn
 {

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
 """Turns the results of `make bench` into tables.
 
 usage: bench_table.py bench.json [table.md]

@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <Eigen/Cholesky>
 
-#include "constrained_dynamics/dynamics.hpp"
+#include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "method.hpp"
 #include "workload.hpp"
 

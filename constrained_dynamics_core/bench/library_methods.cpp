@@ -1,4 +1,7 @@
-#include "constrained_dynamics/dynamics.hpp"
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "method.hpp"
 #include "workload.hpp"

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Times every method on one workload with Google Benchmark; run_bench.py calls it for each.
 #include <cstdio>
 #include <cstring>

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Pinocchio's recursion with loops.
 #include <pinocchio/algorithm/loop-constrained-aba.hpp>
 

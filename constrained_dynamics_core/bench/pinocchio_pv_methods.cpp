@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Pinocchio's recursions with constraints between a link and the world.
 #include <pinocchio/algorithm/proximal.hpp>
 #include <pinocchio/algorithm/pv.hpp>

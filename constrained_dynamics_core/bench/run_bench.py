@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
 """Runs the benchmark workload by workload and writes bench.json and table.md.
 
 usage: run_bench.py PROGRAM OUT_FOLDER [--quick] [--only NAME,...]

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // A whole cycle of a servo law (terms, passive rows, servo rows, torques, forces) beside what every
 // controller with a model pays: RNEA and CRBA of the same robot by Pinocchio.
 #include <algorithm>
@@ -13,9 +16,9 @@
 #include <pinocchio/multibody/joint/joint-free-flyer.hpp>
 #include <pinocchio/parsers/urdf.hpp>
 
-#include "constrained_dynamics/pose_servo.hpp"
-#include "constrained_dynamics/scenario.hpp"
-#include "constrained_dynamics/servo_input_law.hpp"
+#include "constrained_dynamics/scenario/scenario.hpp"
+#include "constrained_dynamics/servo/pose_servo.hpp"
+#include "constrained_dynamics/simulation/servo_input_law.hpp"
 
 namespace constrained_dynamics::bench
 {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <memory>
@@ -6,8 +9,8 @@
 
 #include <Eigen/Core>
 
-#include "constrained_dynamics/dynamics.hpp"
-#include "constrained_dynamics/rigid_body_system.hpp"
+#include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
 
 namespace constrained_dynamics::bench
 {

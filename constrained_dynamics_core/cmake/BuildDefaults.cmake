@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 # Options and defaults that every target of the core shares.
 
 option(BUILD_SHARED_LIBS "Build the core as a shared library" ON)

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 # Finds what the core is built on.
 #
 # Pinocchio comes from wherever CMAKE_PREFIX_PATH (or pinocchio_DIR) points to, for instance a ROS 2

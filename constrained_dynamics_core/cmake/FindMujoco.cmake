@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 # MuJoCo, a peer for tests and the bench: target cd_mujoco, where it is found. The library itself does
 # not know it. Its wheel has headers and a library, but no package config.
 set(CD_MUJOCO "" CACHE PATH

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 # Installs the library, its headers and the package config constrained_dynamics_core.
 include(CMakePackageConfigHelpers)
 

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Builds the documentation: one site with the guides, the numbered equations, and the API pages of C++ and Python.
 
     python build_docs.py OUT [--gallery FOLDER]

@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // An arm with its tip on a wall: one solve a millisecond, as in a control cycle, then the step of a
 // simulation. Joint damping brings it to rest, where statics give the force on the wall by hand.
 #include <cmath>
 #include <iostream>
 
 #include <constrained_dynamics/constraints/point_on_plane.hpp>
-#include <constrained_dynamics/rigid_body_system.hpp>
-#include <constrained_dynamics/simulation.hpp>
+#include <constrained_dynamics/model/rigid_body_system.hpp>
+#include <constrained_dynamics/simulation/simulation.hpp>
 
 namespace cd = constrained_dynamics;
 

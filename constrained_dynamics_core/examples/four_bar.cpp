@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // A four-bar linkage: a robot description opens the loop, a constraint closes it.
 // Prints the accelerations at rest under gravity and the force in the joint that was cut.
 #include <cmath>
 #include <iostream>
 
 #include <constrained_dynamics/constraints/frame_coincidence.hpp>
-#include <constrained_dynamics/dynamics.hpp>
-#include <constrained_dynamics/rigid_body_system.hpp>
+#include <constrained_dynamics/dynamics/dynamics.hpp>
+#include <constrained_dynamics/model/rigid_body_system.hpp>
 
 namespace cd = constrained_dynamics;
 

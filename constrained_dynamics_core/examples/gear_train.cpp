@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // What selecting the independent speeds once is worth: the epicyclic gear train of Nada and Bashiri
 // in full coordinates (FCI), partitioned at every step (GCPI) and with a selected partition (SCPI),
 // in rates of Euler parameters and in velocities and angular velocities. Prints the time of their
@@ -20,7 +23,7 @@
 #include <vector>
 
 #include <constrained_dynamics/formulations/coordinate_partition.hpp>
-#include <constrained_dynamics/scenario.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
 
 namespace cd = constrained_dynamics;
 

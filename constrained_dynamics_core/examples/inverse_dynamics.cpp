@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Inverse dynamics of a four-bar linkage: the torque at the crank that makes it follow
 // 1.2 (1 − cos 2t), against torques that others have published.
 #include <cmath>
@@ -5,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <constrained_dynamics/scenario.hpp>
-#include <constrained_dynamics/simulation.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
+#include <constrained_dynamics/simulation/simulation.hpp>
 
 namespace cd = constrained_dynamics;
 

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // A constraint of one's own: a function written once, for any scalar type; derivatives come by
 // automatic differentiation. Here a nonlinear one: a body keeps its speed, vx² + vy² = c², under
 // gravity.
@@ -5,8 +8,8 @@
 #include <iostream>
 
 #include <constrained_dynamics/constraints/function_constraint.hpp>
-#include <constrained_dynamics/rigid_body_system.hpp>
-#include <constrained_dynamics/simulation.hpp>
+#include <constrained_dynamics/model/rigid_body_system.hpp>
+#include <constrained_dynamics/simulation/simulation.hpp>
 
 namespace cd = constrained_dynamics;
 

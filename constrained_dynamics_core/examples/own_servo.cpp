@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // A servo-constraint of one's own, by formula: the tip of a chain of three links goes round a
 // circle, and the joint that this leaves open is drawn towards a posture.
 #include <cmath>
 #include <iostream>
 
 #include <constrained_dynamics/constraints/formula_constraint.hpp>
-#include <constrained_dynamics/scenario.hpp>
-#include <constrained_dynamics/servo_input_law.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
+#include <constrained_dynamics/simulation/servo_input_law.hpp>
 
 namespace cd = constrained_dynamics;
 

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
 """Draws the figures 3 to 11 of Nada and Bashiri (DETC2017-67476) for the epicyclic gear train.
 
     plot_gear_train.py CDYN EXAMPLE_GEAR_TRAIN FOLDER

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
 """Draws a run of cdyn: constraint forces, violations and energy over time, and the path of a tool on a plane.
 
     plot_run.py RUN.csv PICTURE.png

@@ -1,10 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // An arm writes on a wall and pushes on it with a wished force: one cycle of the servo law a
 // millisecond, as a controller would call it, on a simulated plant.
 #include <cmath>
 #include <iostream>
 
-#include <constrained_dynamics/scenario.hpp>
-#include <constrained_dynamics/servo_input_law.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
+#include <constrained_dynamics/simulation/servo_input_law.hpp>
 
 namespace cd = constrained_dynamics;
 

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Builds the gallery: a static site of all scenarios and of the figures of the source documents.
 
     python build_gallery.py OUT [--store FOLDER] [--only NAME…] [--no-browser] [--no-optimal-control]

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """What a text says about a run, checked: claims, and reference values beside ours."""
 import json
 from pathlib import Path

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Draws the figures of figures.yaml and checks what is claimed of them."""
 from pathlib import Path
 

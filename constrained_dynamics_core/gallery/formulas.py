@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Formulas of scenario files (doc/scenario.md, section 1): read once, then evaluated over arrays or written as MathML."""
 import html
 import re

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """A path-constrained optimal control problem, solved with the derivatives of the constrained motion.
 
 A planar arm of three links leads its tip up along a wall with the least torque, and must keep pushing. The path is a constraint of the system:

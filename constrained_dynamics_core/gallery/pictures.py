@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Figures that are no curves of a run: drawings of a system, the geometry of accelerations, times of the parts of a step."""
 import time as clock
 

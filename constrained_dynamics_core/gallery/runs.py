@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Runs of scenarios, each made once and kept on disk, and quantities of them by formulas."""
 import functools
 import hashlib

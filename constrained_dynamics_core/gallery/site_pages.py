@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """HTML of the gallery: index, a page for each system, a page for the figures of each source."""
 import html
 from pathlib import Path

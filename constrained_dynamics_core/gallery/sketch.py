@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Drawings of textbook systems from systems.yaml: lines, balls, discs and force arrows that follow formulas of a run."""
 import json
 from pathlib import Path

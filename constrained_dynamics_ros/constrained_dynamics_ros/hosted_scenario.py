@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """A scenario that is advanced, paused, pushed and switched from outside. Knows nothing of ROS."""
 import math
 

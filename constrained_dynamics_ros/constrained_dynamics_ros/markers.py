@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Force and torque arrows as markers: the same as those of the C++ nodes (markers.hpp)."""
 from dataclasses import dataclass, fields
 import math

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """What a hosted scenario is in messages. Built once, written in place: the names never change."""
 import math
 

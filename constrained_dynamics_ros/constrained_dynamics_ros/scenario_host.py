@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """The node scenario_host: any scenario file in real time, without rclcpp.
 
     scenario_host --ros-args -p scenario:=four_bar -p real_time_factor:=0.5

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Starts scenario_host for a few seconds and shows what is on the air: topics with types and rates, services,
 and one message of constraint forces.
 

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constrained_dynamics_ros/force_messages.hpp"
 
 #include <algorithm>
@@ -6,7 +9,7 @@
 
 #include <Eigen/Geometry>
 
-#include <constrained_dynamics/rigid_body_system.hpp>
+#include <constrained_dynamics/model/rigid_body_system.hpp>
 
 namespace constrained_dynamics_ros
 {

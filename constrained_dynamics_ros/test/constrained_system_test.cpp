@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // The physics of the simulated hardware: motion, commands, modes.
 #include <gmock/gmock.h>
 
@@ -11,10 +14,10 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/scenario.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
 
-#include "allocation_counter.hpp"
 #include "hardware_bench.hpp"
+#include "support/allocation_counter.hpp"
 
 using constrained_dynamics::Scenario;
 using constrained_dynamics::Workspace;

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constrained_dynamics_ros/markers.hpp"
 
 #include <gmock/gmock.h>
@@ -9,9 +12,9 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/scenario.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
 
-#include "allocation_counter.hpp"
+#include "support/allocation_counter.hpp"
 
 using constrained_dynamics::Scenario;
 using constrained_dynamics::Simulation;

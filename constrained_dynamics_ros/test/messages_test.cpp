@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <gmock/gmock.h>
 
 #include <Eigen/Geometry>
@@ -7,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include <constrained_dynamics/scenario.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
 
-#include "allocation_counter.hpp"
 #include "constrained_dynamics_ros/force_messages.hpp"
 #include "constrained_dynamics_ros/servo_messages.hpp"
+#include "support/allocation_counter.hpp"
 
 using constrained_dynamics::Scenario;
 using constrained_dynamics::Simulation;

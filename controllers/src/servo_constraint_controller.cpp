@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constrained_dynamics_controllers/servo_constraint_controller.hpp"
 
 #include <algorithm>
@@ -8,7 +11,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include <constrained_dynamics/rigid_body_system.hpp>
+#include <constrained_dynamics/model/rigid_body_system.hpp>
 #include <constrained_dynamics_ros/force_messages.hpp>
 #include <constrained_dynamics_ros/servo_messages.hpp>
 #include <hardware_interface/types/hardware_interface_type_values.hpp>

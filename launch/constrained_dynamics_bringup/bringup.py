@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Launch descriptions: a robot under ros2_control, and a scenario that a node plays."""
 
 import os

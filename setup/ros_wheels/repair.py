@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Repairs what the ROS wheels of PyPI leave wrong in the virtual environment that runs this.
 
 - A .pth file makes every Python start itself again with another library path: removed.

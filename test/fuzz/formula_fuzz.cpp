@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Fuzz target for libFuzzer: formulas are untrusted text.
 //
 //   clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address,undefined formula_fuzz.cpp formula.cpp
@@ -15,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "constrained_dynamics/formula.hpp"
+#include "constrained_dynamics/formula/formula.hpp"
 
 namespace
 {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Drives a fuzz target without a fuzzer: the seeds as they are, then mutations of them, the same in
 // each run. The target aborts where it finds a defect; the input is then in the file that the last
 // line names.

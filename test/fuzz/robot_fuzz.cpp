@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Fuzz target: robot descriptions are untrusted text.
 //
 // robot.dict is its dictionary; test/robots and test/robots/hostile are a good start. The language
@@ -11,7 +14,7 @@
 
 #include <Eigen/Core>
 
-#include "constrained_dynamics/rigid_body_system.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
 
 namespace
 {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Fuzz target for libFuzzer: scenario files are untrusted text.
 //
 //   clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address,undefined -DEIGEN_MALLOC_ALREADY_ALIGNED=1
@@ -15,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "constrained_dynamics/scenario.hpp"
+#include "constrained_dynamics/scenario/scenario.hpp"
 
 using constrained_dynamics::has_output;
 using constrained_dynamics::Scenario;

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Uses the installed library as a stranger would; returns 0 only when its answers are right.
 #include <cmath>
 #include <cstdio>
@@ -9,12 +12,12 @@
 
 #include <Eigen/Core>
 
-#include "constrained_dynamics/analytic_system.hpp"
-#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/constraints/constraint.hpp"
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
 #include "constrained_dynamics/constraints/point_on_plane.hpp"
-#include "constrained_dynamics/dynamics.hpp"
-#include "constrained_dynamics/rigid_body_system.hpp"
+#include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/model/analytic_system.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/version.hpp"
 

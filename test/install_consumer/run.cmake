@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 # Installs the build tree into a prefix of its own, then configures, builds and runs the consumer there.
 # Given: build, work, source, compiler, config, generator, sanitize (may be empty).
 set(prefix ${work}/prefix)

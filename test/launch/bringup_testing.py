@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """What the tests of the launch files share: start one of them without RViz, look at its topics."""
 
 import math

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """What the launch files make of their arguments, good and bad; nothing is started."""
 
 import os

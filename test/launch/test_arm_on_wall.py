@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """The arm on the wall: tracks a curve and pushes as wished; measured efforts say the same."""
 
 from bringup_testing import (

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """The four-bar linkage: one motor, a loop; references from outside that stop; a restart."""
 
 import math

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """The base with an arm: the hand follows its curve and the wheels roll without slip."""
 
 from bringup_testing import BringupTest, constraint, launched, SERVO

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Files that ROS reads, checked as far as a machine without ROS can: manifests, plugin descriptions, YAML,
 launch files, URDF and xacro."""
 import ast

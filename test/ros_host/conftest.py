@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """A scenario_host in a process of its own, and a peer that talks to it through DDS.
 
 The environment variable CD_HOST names another program that shall do the same, such as the scenario_player.

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """scenario_host (or scenario_player) as others see it: what it says is what the core computes."""
 import json
 import os

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """The gallery of two systems, and that what is claimed is really checked. (All others when the gallery is built.)"""
 from pathlib import Path
 import re

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """What the commands of the package share: a scenario by its file or by the name of an example."""
 from pathlib import Path
 

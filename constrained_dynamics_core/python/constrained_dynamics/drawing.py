@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """What a page draws of a run: bodies, points, sticks, planes, arrows and a camera, as plain arrays."""
 import re
 

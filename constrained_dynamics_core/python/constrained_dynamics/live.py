@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """A scenario that runs on the clock of the wall, and what can be done to it meanwhile; view.py shows it."""
 import threading
 import time

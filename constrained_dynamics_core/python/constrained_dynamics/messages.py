@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Messages of ROS 2 as bytes, for recordings: their definitions, and templates of their CDR form.
 
 In one run almost nothing of a message changes its length: names, links and labels stay. A template is laid

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """One self-contained HTML page of a run: the robot moving with its constraint forces, and plots beside it.
 
     python -m constrained_dynamics.page SCENARIO|EXAMPLE [--set PATH=VALUE]… [-o page.html]

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Systems from a `pinocchio.Model`, by way of a URDF text that says the same.
 
 Joints of one degree of freedom anywhere, and a free-flyer or planar joint as the root. Everything else

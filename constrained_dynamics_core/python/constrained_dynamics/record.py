@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Runs a scenario and records it: states, frames and numbered constraint forces in one MCAP file.
 
     python -m constrained_dynamics.record SCENARIO|EXAMPLE [--set PATH=VALUE]… [-o run.mcap]

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Recordings: states and numbered constraint forces in an MCAP file that Foxglove and rosbag2 read.
 
     with Recorder("run.mcap", simulation.dynamics) as recorder:

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Shapes of robots for pictures: the visuals of a URDF, with the meshes that it names.
 
 The library itself never reads meshes; this module does, for pages, and needs trimesh and pycollada for them.

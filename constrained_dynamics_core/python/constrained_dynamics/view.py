@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """A scenario live in the browser: it runs in real time, with sliders, pushes and switches, and its forces.
 
     python -m constrained_dynamics.view SCENARIO|EXAMPLE [--set PATH=VALUE]… [--port N] [--no-browser]

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """An arm leads its tip along a wall and pushes on it with a wished force.
 
 What the arm cannot violate is a constraint (the wall), what it shall do are servo-constraints (height and direction of

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """A four-bar linkage: the robot description leaves the loop open, a constraint closes it."""
 import sys
 

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """A nonholonomic constraint of one's own: a skate on a slope, which goes along its blade but not across it.
 
 The constraint is one line of Python; its derivatives come by automatic differentiation. The skate turns at a

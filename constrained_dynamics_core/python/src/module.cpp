@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <cstdlib>
 #include <stdexcept>
 
 #include "common.hpp"
-#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/constraints/constraint.hpp"
 #include "constrained_dynamics/version.hpp"
 
 namespace constrained_dynamics::python

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <nanobind/stl/string.h>
@@ -8,7 +11,7 @@
 #include <vector>
 
 #include "common.hpp"
-#include "constrained_dynamics/formula_binding.hpp"
+#include "constrained_dynamics/constraints/formula_binding.hpp"
 #include "constrained_dynamics/status.hpp"
 
 /// @file

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """A headless browser that tests talk to: the DevTools protocol over a pipe, without any library."""
 import base64
 import json

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
 # `pip install .` in a fresh virtual environment, then a run and a page of the installed package.
 #
 # usage: pip_install.sh PYTHON REPOSITORY FOLDER

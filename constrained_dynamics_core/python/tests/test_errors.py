@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Bad input: an exception that names the thing, never a crash."""
 import numpy as np
 import pytest

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Systems from pinocchio.Model have Pinocchio's inertia and forces."""
 import os
 from pathlib import Path

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Recordings: what a reader that is not ours finds in them, and what is left when something goes wrong."""
 import errno
 import os

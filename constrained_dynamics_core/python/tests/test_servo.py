@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """Servo laws: torques against numpy, the thesis' numbers, references, errors."""
 import json
 import os

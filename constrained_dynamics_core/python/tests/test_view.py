@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright (c) 2026 The constrained_dynamics contributors
+
 """The live view: the run behind it, its server, and a real browser."""
 import http.client
 import json

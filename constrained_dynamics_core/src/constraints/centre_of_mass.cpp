@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constrained_dynamics/constraints/centre_of_mass.hpp"
 
 #include <stdexcept>
 #include <utility>
 
-#include "constrained_dynamics/control_state_system.hpp"
+#include "constrained_dynamics/model/control_state_system.hpp"
 #include "constraints/validation.hpp"
-#include "kinematic_tree.hpp"
+#include "model/kinematic_tree.hpp"
 #include "names.hpp"
 
 namespace constrained_dynamics

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constrained_dynamics/constraints/energy.hpp"
 
 #include <cmath>
@@ -7,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "constrained_dynamics/analytic_system.hpp"
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
-#include "constrained_dynamics/control_state_system.hpp"
+#include "constrained_dynamics/model/analytic_system.hpp"
+#include "constrained_dynamics/model/control_state_system.hpp"
 #include "constraints/validation.hpp"
-#include "kinematic_tree.hpp"
+#include "model/kinematic_tree.hpp"
 
 namespace constrained_dynamics
 {

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <vector>
 
-#include "constrained_dynamics/constraint.hpp"
-#include "constrained_dynamics/system.hpp"
+#include "constrained_dynamics/constraints/constraint.hpp"
+#include "constrained_dynamics/model/system.hpp"
 
 namespace constrained_dynamics
 {

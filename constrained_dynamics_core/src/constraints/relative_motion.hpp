@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include "constrained_dynamics/constraints/frame_constraint.hpp"
+#include "constrained_dynamics/model/system.hpp"
 #include "constrained_dynamics/status.hpp"
-#include "constrained_dynamics/system.hpp"
 
 namespace constrained_dynamics
 {

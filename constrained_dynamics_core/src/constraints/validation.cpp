@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constraints/validation.hpp"
 
 #include <cmath>
@@ -7,7 +10,7 @@
 
 #include <Eigen/Geometry>
 
-#include "constrained_dynamics/control_state_system.hpp"
+#include "constrained_dynamics/model/control_state_system.hpp"
 
 namespace constrained_dynamics
 {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Newton's method for simultaneous contacts with friction, where sweeps are slow.
 #include <algorithm>
 #include <cmath>

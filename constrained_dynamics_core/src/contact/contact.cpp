@@ -1,4 +1,7 @@
-#include "constrained_dynamics/contact.hpp"
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics/contact/contact.hpp"
 
 #include <cmath>
 #include <sstream>

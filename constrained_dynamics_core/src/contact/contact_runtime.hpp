@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <memory>
@@ -5,9 +8,9 @@
 
 #include <Eigen/Core>
 
-#include "constrained_dynamics/contact.hpp"
-#include "constrained_dynamics/dynamics.hpp"
-#include "constrained_dynamics/impact.hpp"
+#include "constrained_dynamics/contact/contact.hpp"
+#include "constrained_dynamics/contact/impact.hpp"
+#include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "contact/cone_problem.hpp"
 
 namespace constrained_dynamics

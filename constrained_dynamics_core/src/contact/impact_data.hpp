@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <algorithm>
@@ -8,8 +11,8 @@
 
 #include <Eigen/Core>
 
+#include "constrained_dynamics/contact/impact.hpp"
 #include "constrained_dynamics/formulations/kane_nonminimal.hpp"
-#include "constrained_dynamics/impact.hpp"
 #include "contact/cone_problem.hpp"
 
 namespace constrained_dynamics

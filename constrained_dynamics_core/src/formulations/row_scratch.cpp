@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "row_scratch.hpp"
 
 #include <algorithm>
@@ -7,7 +10,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Householder>
 
-#include "householder.hpp"
+#include "formulations/householder.hpp"
 
 namespace constrained_dynamics
 {

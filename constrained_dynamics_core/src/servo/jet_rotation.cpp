@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "servo/jet_rotation.hpp"
 
 #include <cmath>
 
-#include "kinematic_tree.hpp"
+#include "model/kinematic_tree.hpp"
 
 namespace constrained_dynamics
 {

@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
-#include "constrained_dynamics/dual.hpp"
+#include "constrained_dynamics/formula/dual.hpp"
 #include "constrained_dynamics/status.hpp"
 
 /// @file

@@ -1,12 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <vector>
 
 #include <Eigen/Core>
 
-#include "constrained_dynamics/constraint.hpp"
-#include "constrained_dynamics/reduction.hpp"
-#include "constrained_dynamics/servo_law.hpp"
+#include "constrained_dynamics/constraints/constraint.hpp"
+#include "constrained_dynamics/dynamics/reduction.hpp"
+#include "constrained_dynamics/servo/servo_law.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/types.hpp"
 #include "servo/quadratic_program.hpp"

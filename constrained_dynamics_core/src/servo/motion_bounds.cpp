@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "constrained_dynamics/control_state_system.hpp"
-#include "constrained_dynamics/rigid_body_system.hpp"
+#include "constrained_dynamics/model/control_state_system.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
 
 namespace constrained_dynamics
 {

@@ -7,8 +7,8 @@
 
 #include <Eigen/Core>
 
-#include "constrained_dynamics/servo_law.hpp"
-#include "constrained_dynamics/system.hpp"
+#include "constrained_dynamics/model/system.hpp"
+#include "constrained_dynamics/servo/servo_law.hpp"
 
 namespace constrained_dynamics
 {

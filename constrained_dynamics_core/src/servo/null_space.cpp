@@ -1,4 +1,7 @@
-#include "constrained_dynamics/null_space.hpp"
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics/servo/null_space.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
 
-#include "constrained_dynamics/reference_trajectory.hpp"
+#include "constrained_dynamics/servo/reference_trajectory.hpp"
 #include "servo/reference_values.hpp"
 
 namespace constrained_dynamics

@@ -1,4 +1,7 @@
-#include "constrained_dynamics/pose_servo.hpp"
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics/servo/pose_servo.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +11,7 @@
 
 #include "constraints/coincidence_rows.hpp"
 #include "constraints/relative_motion.hpp"
-#include "kinematic_tree.hpp"
+#include "model/kinematic_tree.hpp"
 
 namespace constrained_dynamics
 {

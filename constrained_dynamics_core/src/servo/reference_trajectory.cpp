@@ -1,4 +1,7 @@
-#include "constrained_dynamics/reference_trajectory.hpp"
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics/servo/reference_trajectory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "kinematic_tree.hpp"
+#include "model/kinematic_tree.hpp"
 #include "servo/jet_rotation.hpp"
 #include "servo/reference_values.hpp"
 

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "servo/reference_values.hpp"
 
 #include <algorithm>
@@ -10,7 +13,7 @@
 #include <Eigen/Geometry>
 
 #include "constraints/validation.hpp"
-#include "kinematic_tree.hpp"
+#include "model/kinematic_tree.hpp"
 #include "servo/jet_rotation.hpp"
 
 namespace constrained_dynamics

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <cstddef>
@@ -6,9 +9,9 @@
 
 #include <Eigen/Core>
 
-#include "constrained_dynamics/dual.hpp"
-#include "constrained_dynamics/formula_binding.hpp"
-#include "constrained_dynamics/reference_trajectory.hpp"
+#include "constrained_dynamics/constraints/formula_binding.hpp"
+#include "constrained_dynamics/formula/dual.hpp"
+#include "constrained_dynamics/servo/reference_trajectory.hpp"
 
 /// @file
 /// What the kinds of references share: values as users give them, made complete.

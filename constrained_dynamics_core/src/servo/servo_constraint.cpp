@@ -1,4 +1,7 @@
-#include "constrained_dynamics/servo_constraint.hpp"
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics/servo/servo_constraint.hpp"
 
 #include <cmath>
 #include <sstream>

@@ -1,10 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <Eigen/Cholesky>
 
-#include "constrained_dynamics/servo_law.hpp"
+#include "constrained_dynamics/servo/servo_law.hpp"
 #include "servo/servo_scratch.hpp"
 
 // A cycle of a ServoLaw.

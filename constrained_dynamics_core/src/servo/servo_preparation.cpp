@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <algorithm>
 #include <random>
 #include <stdexcept>
@@ -5,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "constrained_dynamics/servo_law.hpp"
+#include "constrained_dynamics/servo/servo_law.hpp"
 #include "servo/servo_scratch.hpp"
 
 // What a ServoLaw finds out before its first cycle.

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <algorithm>
@@ -6,7 +9,7 @@
 
 #include <Eigen/Core>
 
-#include "constrained_dynamics/servo_law.hpp"
+#include "constrained_dynamics/servo/servo_law.hpp"
 #include "servo/level_solver.hpp"
 #include "servo/limited_controls.hpp"
 #include "servo/motion_bounds.hpp"

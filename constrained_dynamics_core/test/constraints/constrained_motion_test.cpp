@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Constraints at work: accelerations and forces against hand values and against the same mechanism
 // in joint coordinates.
 
@@ -18,9 +21,9 @@
 #include "constrained_dynamics/constraints/point_on_plane.hpp"
 #include "constrained_dynamics/constraints/prescribed_motion.hpp"
 #include "constrained_dynamics/constraints/rolling.hpp"
-#include "constrained_dynamics/dynamics.hpp"
-#include "constrained_dynamics/rigid_body_system.hpp"
-#include "constraint_conformance.hpp"
+#include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
+#include "constraints/constraint_conformance.hpp"
 
 namespace constrained_dynamics::test
 {

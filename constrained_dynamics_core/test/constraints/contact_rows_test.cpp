@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Rows of contacts and friction: ContactTangents, JointSlip, CompliantRow.
 #include <cmath>
 
@@ -9,7 +12,7 @@
 #include "constrained_dynamics/constraints/joint_slip.hpp"
 #include "constrained_dynamics/constraints/point_on_plane.hpp"
 #include "constrained_dynamics/constraints/rolling.hpp"
-#include "constraint_conformance.hpp"
+#include "constraints/constraint_conformance.hpp"
 
 namespace constrained_dynamics::test
 {

@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constrained_dynamics/constraints/energy.hpp"
 
 #include <limits>
 
 #include <gmock/gmock.h>
 
-#include "constrained_dynamics/analytic_system.hpp"
-#include "constraint_conformance.hpp"
+#include "constrained_dynamics/model/analytic_system.hpp"
+#include "constraints/constraint_conformance.hpp"
 
 namespace constrained_dynamics::test
 {

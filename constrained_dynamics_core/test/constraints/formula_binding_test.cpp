@@ -1,12 +1,15 @@
-#include "constrained_dynamics/formula_binding.hpp"
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics/constraints/formula_binding.hpp"
 
 #include <cmath>
 #include <vector>
 
 #include <gmock/gmock.h>
 
-#include "allocation_counter.hpp"
-#include "constraint_conformance.hpp"
+#include "constraints/constraint_conformance.hpp"
+#include "support/allocation_counter.hpp"
 
 namespace constrained_dynamics::test
 {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
 
 #include <cmath>
@@ -6,7 +9,7 @@
 #include <Eigen/Geometry>
 #include <Eigen/QR>
 
-#include "constraint_conformance.hpp"
+#include "constraints/constraint_conformance.hpp"
 
 namespace constrained_dynamics::test
 {

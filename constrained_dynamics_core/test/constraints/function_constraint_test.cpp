@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constrained_dynamics/constraints/function_constraint.hpp"
 
 #include <cmath>
@@ -6,8 +9,8 @@
 #include <gmock/gmock.h>
 
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
-#include "constraint_conformance.hpp"
-#include "realtime_exemption.hpp"
+#include "constraints/constraint_conformance.hpp"
+#include "support/realtime_exemption.hpp"
 
 namespace constrained_dynamics::test
 {

@@ -1,10 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
 
 #include <limits>
 
 #include <gmock/gmock.h>
 
-#include "constraint_conformance.hpp"
+#include "constraints/constraint_conformance.hpp"
 
 namespace constrained_dynamics::test
 {

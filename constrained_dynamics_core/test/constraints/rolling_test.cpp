@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "constrained_dynamics/constraints/rolling.hpp"
 
 #include <cmath>
@@ -6,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <Eigen/Geometry>
 
-#include "constraint_conformance.hpp"
+#include "constraints/constraint_conformance.hpp"
 
 namespace constrained_dynamics::test
 {

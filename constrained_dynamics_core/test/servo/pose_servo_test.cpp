@@ -1,4 +1,7 @@
-#include "constrained_dynamics/pose_servo.hpp"
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics/servo/pose_servo.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +11,9 @@
 #include <gmock/gmock.h>
 #include <Eigen/Geometry>
 
-#include "allocation_counter.hpp"
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
-#include "constraint_conformance.hpp"
+#include "constraints/constraint_conformance.hpp"
+#include "support/allocation_counter.hpp"
 
 namespace constrained_dynamics::test
 {

@@ -1,4 +1,7 @@
-#include "constrained_dynamics/reference_trajectory.hpp"
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics/servo/reference_trajectory.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,12 +11,12 @@
 #include <gmock/gmock.h>
 #include <Eigen/Geometry>
 
-#include "allocation_counter.hpp"
 #include "constrained_dynamics/constraints/energy.hpp"
 #include "constrained_dynamics/constraints/joint_position.hpp"
 #include "constrained_dynamics/constraints/point_on_plane.hpp"
-#include "constrained_dynamics/pose_servo.hpp"
-#include "constraint_conformance.hpp"
+#include "constrained_dynamics/servo/pose_servo.hpp"
+#include "constraints/constraint_conformance.hpp"
+#include "support/allocation_counter.hpp"
 
 namespace constrained_dynamics::test
 {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include <cmath>
 #include <functional>
 #include <string>
@@ -6,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "constrained_dynamics/rigid_body_system.hpp"
-#include "constrained_dynamics/scenario.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
+#include "constrained_dynamics/scenario/scenario.hpp"
 
 namespace constrained_dynamics
 {

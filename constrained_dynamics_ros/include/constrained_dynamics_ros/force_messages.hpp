@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include <constrained_dynamics/dynamics.hpp>
+#include <constrained_dynamics/dynamics/dynamics.hpp>
 #include <constrained_dynamics_msgs/msg/constraint_forces.hpp>
 #include <geometry_msgs/msg/wrench_stamped.hpp>
 #include <rclcpp/time.hpp>

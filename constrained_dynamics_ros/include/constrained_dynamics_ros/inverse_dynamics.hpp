@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <memory>
@@ -5,8 +8,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include <constrained_dynamics/dynamics.hpp>
-#include <constrained_dynamics/reduction.hpp>
+#include <constrained_dynamics/dynamics/dynamics.hpp>
+#include <constrained_dynamics/dynamics/reduction.hpp>
 #include <constrained_dynamics/status.hpp>
 
 namespace constrained_dynamics_ros

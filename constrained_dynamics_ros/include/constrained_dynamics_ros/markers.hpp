@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <array>
 #include <string>
 
-#include <constrained_dynamics/dynamics.hpp>
+#include <constrained_dynamics/dynamics/dynamics.hpp>
 #include <rclcpp/time.hpp>
 #include <visualization_msgs/msg/marker_array.hpp>
 

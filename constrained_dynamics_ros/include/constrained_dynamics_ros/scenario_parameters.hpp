@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <map>
 #include <string>
 
-#include <constrained_dynamics/scenario.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
 #include <rclcpp/parameter_value.hpp>
 
 /// @file

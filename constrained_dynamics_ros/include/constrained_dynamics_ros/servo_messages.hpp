@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <cstdint>
@@ -6,7 +9,7 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/servo_law.hpp>
+#include <constrained_dynamics/servo/servo_law.hpp>
 #include <constrained_dynamics_msgs/msg/servo_references.hpp>
 #include <constrained_dynamics_msgs/msg/servo_state.hpp>
 #include <rclcpp/time.hpp>

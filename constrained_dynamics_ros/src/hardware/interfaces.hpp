@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <array>
@@ -9,7 +12,7 @@
 #include <hardware_interface/hardware_info.hpp>
 #include <hardware_interface/types/hardware_interface_type_values.hpp>
 
-#include <constrained_dynamics/dynamics.hpp>
+#include <constrained_dynamics/dynamics/dynamics.hpp>
 
 namespace constrained_dynamics_ros::simulated
 {

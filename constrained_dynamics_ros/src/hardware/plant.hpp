@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <memory>
@@ -6,8 +9,8 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/scenario.hpp>
-#include <constrained_dynamics/simulation.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
+#include <constrained_dynamics/simulation/simulation.hpp>
 
 #include "hardware/joint_drive.hpp"
 

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <cstdint>
@@ -6,7 +9,7 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/system.hpp>
+#include <constrained_dynamics/model/system.hpp>
 #include <sensor_msgs/msg/joint_state.hpp>
 
 namespace constrained_dynamics_ros

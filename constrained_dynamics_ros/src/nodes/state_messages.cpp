@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #include "state_messages.hpp"
 
 #include <algorithm>
@@ -5,7 +8,7 @@
 
 #include <Eigen/Geometry>
 
-#include <constrained_dynamics/rigid_body_system.hpp>
+#include <constrained_dynamics/model/rigid_body_system.hpp>
 
 namespace constrained_dynamics_ros
 {

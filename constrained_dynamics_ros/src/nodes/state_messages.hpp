@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <string>
@@ -6,8 +9,8 @@
 #include <Eigen/Core>
 
 #include <builtin_interfaces/msg/time.hpp>
-#include <constrained_dynamics/contact.hpp>
-#include <constrained_dynamics/dynamics.hpp>
+#include <constrained_dynamics/contact/contact.hpp>
+#include <constrained_dynamics/dynamics/dynamics.hpp>
 #include <constrained_dynamics_msgs/msg/constraint_event.hpp>
 #include <diagnostic_msgs/msg/diagnostic_array.hpp>
 #include <sensor_msgs/msg/joint_state.hpp>

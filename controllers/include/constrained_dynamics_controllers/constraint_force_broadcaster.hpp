@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <array>
@@ -9,8 +12,8 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/scenario.hpp>
-#include <constrained_dynamics/state_completion.hpp>
+#include <constrained_dynamics/dynamics/state_completion.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
 #include <constrained_dynamics_ros/inverse_dynamics.hpp>
 #include <controller_interface/chainable_controller_interface.hpp>
 #include <sensor_msgs/msg/joint_state.hpp>

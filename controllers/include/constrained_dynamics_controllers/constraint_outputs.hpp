@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <atomic>
@@ -7,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <constrained_dynamics/dynamics.hpp>
+#include <constrained_dynamics/dynamics/dynamics.hpp>
 #include <constrained_dynamics_msgs/msg/constraint_forces.hpp>
 #include <constrained_dynamics_msgs/srv/set_constraint_active.hpp>
 #include <constrained_dynamics_ros/markers.hpp>

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <cstdint>
@@ -5,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <constrained_dynamics/scenario.hpp>
-#include <constrained_dynamics/servo_law.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
+#include <constrained_dynamics/servo/servo_law.hpp>
 #include <rclcpp_lifecycle/lifecycle_node.hpp>
 
 /// @file

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <cstdint>
@@ -7,7 +10,7 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/servo_law.hpp>
+#include <constrained_dynamics/servo/servo_law.hpp>
 #include <constrained_dynamics_msgs/msg/servo_references.hpp>
 #include <rclcpp/time.hpp>
 #include <realtime_tools/realtime_thread_safe_box.hpp>

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include <constrained_dynamics/servo_law.hpp>
+#include <constrained_dynamics/servo/servo_law.hpp>
 #include <hardware_interface/handle.hpp>
 
 #include "constrained_dynamics_controllers/servo_runtime.hpp"

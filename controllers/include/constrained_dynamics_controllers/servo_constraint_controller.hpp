@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <array>
@@ -10,7 +13,7 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/scenario.hpp>
+#include <constrained_dynamics/scenario/scenario.hpp>
 #include <constrained_dynamics_msgs/msg/servo_references.hpp>
 #include <constrained_dynamics_msgs/msg/servo_state.hpp>
 #include <controller_interface/chainable_controller_interface.hpp>

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <cstdint>
@@ -7,9 +10,9 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/servo_input_law.hpp>
-#include <constrained_dynamics/servo_law.hpp>
-#include <constrained_dynamics/state_completion.hpp>
+#include <constrained_dynamics/dynamics/state_completion.hpp>
+#include <constrained_dynamics/servo/servo_law.hpp>
+#include <constrained_dynamics/simulation/servo_input_law.hpp>
 #include <constrained_dynamics/status.hpp>
 #include <constrained_dynamics_ros/inverse_dynamics.hpp>
 

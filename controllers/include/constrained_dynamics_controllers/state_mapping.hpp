@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <string>
@@ -5,7 +8,7 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/system.hpp>
+#include <constrained_dynamics/model/system.hpp>
 #include <hardware_interface/loaned_state_interface.hpp>
 
 namespace constrained_dynamics_controllers

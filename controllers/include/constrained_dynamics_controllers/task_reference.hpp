@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include <constrained_dynamics/dual.hpp>
-#include <constrained_dynamics/reference_trajectory.hpp>
-#include <constrained_dynamics/servo_constraint.hpp>
+#include <constrained_dynamics/formula/dual.hpp>
+#include <constrained_dynamics/servo/reference_trajectory.hpp>
+#include <constrained_dynamics/servo/servo_constraint.hpp>
 #include <constrained_dynamics/status.hpp>
 
 namespace constrained_dynamics_controllers

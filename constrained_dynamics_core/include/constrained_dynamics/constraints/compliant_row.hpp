@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "constrained_dynamics/constraint.hpp"
+#include "constrained_dynamics/constraints/constraint.hpp"
+#include "constrained_dynamics/dynamics/stabilisation.hpp"
 #include "constrained_dynamics/export.hpp"
-#include "constrained_dynamics/stabilisation.hpp"
 
 namespace constrained_dynamics
 {

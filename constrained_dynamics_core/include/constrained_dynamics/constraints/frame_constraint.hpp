@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <array>
@@ -6,11 +9,11 @@
 
 #include <Eigen/Core>
 
-#include "constrained_dynamics/constraint.hpp"
-#include "constrained_dynamics/dual_eigen.hpp"
+#include "constrained_dynamics/constraints/constraint.hpp"
 #include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/formula/dual_eigen.hpp"
+#include "constrained_dynamics/model/system.hpp"
 #include "constrained_dynamics/status.hpp"
-#include "constrained_dynamics/system.hpp"
 
 namespace constrained_dynamics
 {

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <cmath>
@@ -10,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "constrained_dynamics/constraint.hpp"
-#include "constrained_dynamics/dual.hpp"
+#include "constrained_dynamics/constraints/constraint.hpp"
+#include "constrained_dynamics/formula/dual.hpp"
+#include "constrained_dynamics/model/system.hpp"
 #include "constrained_dynamics/status.hpp"
-#include "constrained_dynamics/system.hpp"
 
 namespace constrained_dynamics
 {

@@ -1,10 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "constrained_dynamics/formulation.hpp"
-#include "constrained_dynamics/row_factorisation.hpp"
+#include "constrained_dynamics/formulations/formulation.hpp"
+#include "constrained_dynamics/formulations/row_factorisation.hpp"
 
 namespace constrained_dynamics
 {

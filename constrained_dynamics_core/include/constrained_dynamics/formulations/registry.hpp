@@ -1,10 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "constrained_dynamics/formulation.hpp"
+#include "constrained_dynamics/formulations/formulation.hpp"
 
 namespace constrained_dynamics
 {

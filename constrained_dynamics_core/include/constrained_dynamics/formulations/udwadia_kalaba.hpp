@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 #pragma once
 
 #include <memory>
 
-#include "constrained_dynamics/formulation.hpp"
+#include "constrained_dynamics/formulations/formulation.hpp"
 
 namespace constrained_dynamics
 {

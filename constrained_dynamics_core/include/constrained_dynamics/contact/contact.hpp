@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/constraints/constraint.hpp"
+#include "constrained_dynamics/contact/impact.hpp"
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/status.hpp"
+
+/// @file
+/// Constraints that come and go: unilateral rows, dry friction, and what happens to them in time.
+
+namespace constrained_dynamics
+{
+
+/// A unilateral constraint on one position row (or on one CompliantRow): admissible on one side, it
+/// pushes and never pulls.
+///
+/// Rigid (a position row): the row is free until φ reaches 0, then an impact with restitution e
+/// (E13); it stays closed while it pushes.
+/// Compliant (a CompliantRow): velocities are continuous; while φ exceeds the tolerance the row
+/// obeys its own law, unless that would pull. Force law (stiffness > 0): no row at all, but the
+/// force k δⁿ + c δᵐ δ̇ of the penetration δ, never pulling.
+struct Contact
+{
+  int constraint = 0;
+  double side = 1.0;         ///< +1: φ ≤ 0 is admissible; −1: φ ≥ 0 is
+  double tolerance = 0.0;    ///< δφ ≥ 0: free while side · φ ≤ δφ; rigid: 0
+  double restitution = 0.0;  ///< e, 0 to 1
+  /// Impacts slower than this have e = 0: where bounces accumulate (Zeno) the contact closes.
+  double rest_speed = 1e-6;
+  /// A compliant contact stays in force while it is inside, although it pulls (as in thesis 5.2).
+  bool adhesive = false;
+  double stiffness = 0.0;         ///< k; above 0: a force law
+  double damping = 0.0;           ///< c
+  double exponent = 1.0;          ///< n
+  double damping_exponent = 0.0;  ///< m; 0: Kelvin-Voigt, n: Hunt-Crossley
+};
+
+/// Dry friction on one or two velocity rows (the slip ψ): stick while the force stays inside its
+/// bound, otherwise sliding against the slip.
+struct DryFriction
+{
+  int constraint = 0;     ///< the velocity rows
+  int contact = -1;       ///< index among the contacts, whose normal force bounds it; −1: none
+  double stiction = 0.0;  ///< μ_s; without a contact the bound itself [N, N m]
+  double kinetic = 0.0;   ///< μ_k ≤ μ_s, likewise
+  double viscous = 0.0;   ///< besides, −viscous · ψ while it slides (without a contact: always)
+  double creep_speed = 1e-9;  ///< |ψ| up to this counts as no slip
+  /// Above 0: Dahl's law instead of stick and slip, dF/dx = −σ (1 − F sgn(ψ)/F_c), with F_c the
+  /// kinetic bound; only without a contact and with one row that is the rate of a coordinate.
+  double dahl_stiffness = 0.0;
+  int coordinate = -1;  ///< the coordinate of Dahl's displacement
+};
+
+/// The contacts and frictions of one Dynamics. Constant; may be shared by threads.
+class CONSTRAINED_DYNAMICS_EXPORT ContactSet
+{
+public:
+  /// @throw std::invalid_argument naming constraint, value and what is allowed.
+  ContactSet(
+    const ConstraintSet & constraints, std::vector<Contact> contacts,
+    std::vector<DryFriction> frictions = {});
+
+  const std::vector<Contact> & contacts() const { return contacts_; }
+  const std::vector<DryFriction> & frictions() const { return frictions_; }
+  /// The friction of a contact; −1: none.
+  int friction_of(int contact) const { return friction_of_[static_cast<std::size_t>(contact)]; }
+  /// Whether contact i is compliant (its row is a CompliantRow).
+  bool is_compliant(int contact) const { return compliant_[static_cast<std::size_t>(contact)]; }
+  /// Whether the contacts and frictions switch this constraint.
+  bool manages(int constraint) const { return managed_[static_cast<std::size_t>(constraint)]; }
+
+private:
+  std::vector<Contact> contacts_;
+  std::vector<DryFriction> frictions_;
+  std::vector<int> friction_of_;
+  std::vector<bool> compliant_;
+  std::vector<bool> managed_;
+};
+
+enum class ContactEventKind : std::uint8_t
+{
+  kImpact,     ///< speeds jumped
+  kClose,      ///< a contact closed without a jump, or stays closed after an impact
+  kRelease,    ///< a contact opened
+  kStick,      ///< friction holds
+  kSlip,       ///< friction slides (again, or the other way)
+  kSwitchOn,   ///< a constraint was switched on
+  kSwitchOff,  ///< a constraint was switched off
+  kImpulse,    ///< an impulse was applied
+};
+
+/// Stable name: "impact", "close", "release", "stick", "slip", "switch_on", "switch_off",
+/// "impulse".
+CONSTRAINED_DYNAMICS_EXPORT const char * to_string(ContactEventKind kind) noexcept;
+
+/// Something that happened at an instant.
+struct ContactEvent
+{
+  double time = 0.0;  ///< [s]
+  ContactEventKind kind = ContactEventKind::kImpact;
+  int constraint = -1;  ///< whose it is; −1: of none (applied impulses)
+  /// Size of the impulse of the constraint's rows, or of the applied one.
+  double impulse = 0.0;
+  double friction_impulse = 0.0;   ///< of the contact's friction
+  double speed_before = 0.0;       ///< φ̇ or |ψ| before
+  double speed_after = 0.0;        ///< and after
+  double energy_change = 0.0;      ///< of the whole impact [J]
+  double restitution_scale = 1.0;  ///< see ImpactSolution
+};
+
+/// A change at a given time: a constraint switched, or an impulse.
+struct ScheduledChange
+{
+  double time = 0.0;
+  int constraint = -1;  ///< −1: an impulse
+  bool active = true;
+  Eigen::VectorXd impulse;  ///< (n), for impulses
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <memory>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+class Dynamics;
+class KaneScratch;
+
+/// The constrained system at one state as a function of its inputs, from one factorisation of the
+/// rows and of the reduced inertia A2 Q A2ᵀ (E4, E5):
+///     u̇ = u̇_0 + Y τ,   Y = A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 G,   λ = λ_0 + Λ τ.            (E24)
+/// Filled by Dynamics::reduce. Memory is taken once; one a thread.
+class CONSTRAINED_DYNAMICS_EXPORT Reduction
+{
+public:
+  explicit Reduction(const Dynamics & dynamics);
+  ~Reduction();
+  Reduction(Reduction &&) noexcept;
+  Reduction & operator=(Reduction &&) noexcept;
+
+  const Eigen::VectorXd & free_acceleration() const { return free_acceleration_; }  ///< u̇_0 (n)
+  const Eigen::MatrixXd & input_response() const { return input_response_; }        ///< Y (n × l)
+  /// λ_0, Λ and what is open over all rows of the set, 0 for rows of inactive constraints. Valid
+  /// after Dynamics::reduce_forces.
+  const Eigen::VectorXd & free_multipliers() const { return free_multipliers_; }  ///< λ_0 (m)
+  const Eigen::MatrixXd & multiplier_response() const
+  {
+    return multiplier_response_;
+  }  ///< Λ (m × l)
+  /// Multipliers without any force, of redundant rows (m × k): λ may be this much different.
+  Eigen::Block<const Eigen::MatrixXd> multiplier_null_space() const
+  {
+    return multiplier_null_space_.block(0, 0, multiplier_null_space_.rows(), null_count_);
+  }
+  /// H = Yᵀ Q Y (l × l): τᵀ H τ is what the inputs add to Gauss' function. Without driven speeds it
+  /// is Gᵀ A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 G.
+  const Eigen::MatrixXd & effort_metric() const { return effort_metric_; }
+  /// Accelerations (n × k) that generalized forces (n × k) add: A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 f. Real-time
+  /// safe: yes.
+  void respond(const ConstMatrixRef & forces, MatrixRef accelerations) noexcept CD_NONBLOCKING;
+  /// Of the passive rows: kOk, kSingular.
+  Status rank_status() const { return rank_status_; }
+
+private:
+  friend class Dynamics;
+
+  std::unique_ptr<KaneScratch> kane_;
+  Eigen::VectorXd free_acceleration_;
+  Eigen::MatrixXd input_response_;
+  Eigen::VectorXd free_multipliers_;
+  Eigen::MatrixXd multiplier_response_;
+  Eigen::MatrixXd multiplier_null_space_;
+  int null_count_ = 0;
+  Eigen::MatrixXd effort_metric_;
+  Eigen::VectorXd column_;
+  Eigen::VectorXd row_column_;
+  Status rank_status_ = Status::kOk;
+};
+
+}  // namespace constrained_dynamics

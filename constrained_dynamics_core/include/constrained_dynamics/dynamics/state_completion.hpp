@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Joints without a sensor: the coordinates and speeds that are not measured, from those that are
+/// and the rows of the constraints. One a thread; memory is taken once.
+///
+///     StateCompletion completion(dynamics, measured_coordinates, measured_speeds);
+///     completion.start(state, workspace);               // once, from a guess
+///     q(crank) = encoder;  u(dcrank) = ...;             // each cycle, the others as they were
+///     const Status status = completion.complete(t, q, u, workspace);
+class CONSTRAINED_DYNAMICS_EXPORT StateCompletion
+{
+public:
+  /// @param measured_coordinates, measured_speeds one flag each: true: given, false: to be found.
+  /// @throw std::invalid_argument for null, wrong numbers of flags, or a joint of several
+  /// coordinates of which only some are measured.
+  StateCompletion(
+    std::shared_ptr<const Dynamics> dynamics, const std::vector<bool> & measured_coordinates,
+    const std::vector<bool> & measured_speeds);
+
+  /// Whether anything is to be found.
+  bool is_needed() const { return !position_.columns.empty() || !velocity_.columns.empty(); }
+
+  /// Finds the unmeasured part of a state from a guess, from far away too, and checks that the
+  /// active rows of the workspace determine it. Real-time safe: no.
+  /// @param tolerance largest |φ|, |φ̇|, |ψ| that may be left, in the row's unit: sensors have
+  /// offsets.
+  /// @throw std::invalid_argument naming the coordinates and speeds that no row determines, or the
+  /// row that is not met.
+  void start(State & state, Workspace & workspace, double tolerance = 1e-3) const;
+
+  /// Finds the unmeasured part by the Gauss-Newton method from the values that q and u have (those
+  /// of the last cycle), with at most kIterations iterations; q and u are untouched unless the
+  /// status is kOk. Where measured joints contradict each other (noise) the rows are met in the
+  /// sense of least squares. Statuses: kOk, kNotConverged, kSizeMismatch, failures of evaluation.
+  /// Real-time safe: yes.
+  [[nodiscard]] Status complete(
+    double time, VectorRef q, VectorRef u, Workspace & workspace) noexcept CD_NONBLOCKING;
+
+  static constexpr int kIterations = 10;
+
+private:
+  /// Which rows and which directions of the speeds take part in one of the two searches.
+  struct Search
+  {
+    std::vector<int> rows;
+    std::vector<int> columns;
+    Eigen::MatrixXd jacobian;
+    Eigen::VectorXd residual;
+    Eigen::MatrixXd normal;
+    Eigen::LLT<Eigen::MatrixXd> factor;
+    Eigen::VectorXd step;
+
+    void resize();
+    /// Least-squares step for the active rows; its largest element, or −1 where there is none.
+    double solve(
+      const Eigen::VectorXd & residuals, const Workspace & workspace,
+      const std::vector<int> & constraint_of_row) noexcept CD_NONBLOCKING;
+  };
+
+  std::shared_ptr<const Dynamics> dynamics_;
+  std::vector<bool> measured_coordinates_;
+  std::vector<bool> measured_speeds_;
+  std::vector<int> constraint_of_row_;
+  Search position_;
+  Search velocity_;
+  Eigen::VectorXd q_;
+  Eigen::VectorXd u_;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Below this fraction of the size that rows could have (Constraint::row_sizes) a direction is
+/// rounding of the data: nobody can tell it from 0.
+inline constexpr double kRowRounding = 1e3 * std::numeric_limits<double>::epsilon();
+
+/// Tolerances of rank and partition decisions. All are ratios, so they have no unit: directions of
+/// the rows are measured against the size that the rows could have, never against the rows
+/// themselves, so that decisions do not depend on axes, units or repetitions.
+struct RankOptions
+{
+  /// A row direction below this fraction counts as lost: at 1e-8 half of the digits of a double are
+  /// left, beyond that accelerations would be noise. Between kRowRounding and this the rows are
+  /// singular; below kRowRounding they are redundant.
+  double singular_tolerance = 1e-8;
+  /// Rows that are redundant on the constraint manifold become slightly independent beside it
+  /// (stages of an integrator, measured states). Below this fraction they still count as redundant.
+  double redundancy_tolerance = 1e-2;
+  /// Largest ‖A u̇ − b‖ relative to ‖b‖ + ‖A‖‖u̇‖ that is still consistent: rounding and drift are
+  /// below, rows that contradict each other above.
+  double consistency_tolerance = 1e-6;
+  /// Largest |K| (E4) with which a partition is kept; above it speeds are chosen anew.
+  double partition_limit = 10.0;
+};
+
+/// Orthogonal factorisation of the rows with a partition of the speeds,
+///     S A Π = H [R11 R12; 0 0],   S = diag(row scale),  H orthogonal,  R11 (r × r) triangular,
+/// so that the first r speeds of the order Π are the dependent ones (E4):
+///     K = −R11⁻¹ R12,   β = R11⁻¹ (Hᵀ S b)_1.
+/// Redundant rows need no sorting out: H combines them, and (Hᵀ S b)_2 is what is inconsistent.
+///
+/// The order of the speeds is kept from call to call as long as |K| stays below the limit
+/// (hysteresis), else found anew by column pivoting.
+///
+/// Memory is taken in the constructor. Everything else is real-time safe.
+class CONSTRAINED_DYNAMICS_EXPORT RowFactorisation
+{
+public:
+  /// @param speed_count n. @param max_row_count the most rows that factor will be called with.
+  RowFactorisation(int speed_count, int max_row_count);
+
+  /// Factors the rows.
+  /// @param rows A (m × n), m at most max_row_count. @param row_scale S (m), positive: 1 over the
+  /// size that each row could have, so that S A has rows of norm 1 at most.
+  /// @param nominal_rank the rank that the rows have on the manifold; the status is kSingular when
+  /// it is not reached. Where nobody knows it, kUnknownRank: then directions above the singular
+  /// tolerance count, and the status is kSingular when one is left between it and kRowRounding.
+  /// Statuses: kOk, kSingular, kSizeMismatch, kNonFiniteInput.
+  [[nodiscard]] Status factor(
+    const ConstMatrixRef & rows, const ConstVectorRef & row_scale, int nominal_rank,
+    const RankOptions & options) noexcept CD_NONBLOCKING;
+
+  static constexpr int kUnknownRank = -1;
+
+  /// Forgets the partition; the next factor chooses by pivoting.
+  void reset_partition() noexcept CD_NONBLOCKING { partition_rank_ = -1; }
+
+  /// Proposes the independent speeds: the next factor keeps them if they are as many as the nominal
+  /// rank leaves and |K| stays below the limit. @pre different indices of speeds.
+  void select_partition(const std::vector<int> & independent_speeds);
+
+  int rank() const { return rank_; }            ///< r
+  int row_count() const { return row_count_; }  ///< m
+  /// Speeds in partition order: the first rank() are dependent, the others independent.
+  const Eigen::VectorXi & order() const { return order_; }
+  /// How often speeds were chosen anew since construction.
+  int repartition_count() const { return repartition_count_; }
+  /// K (r × p), views into this object.
+  Eigen::Block<const Eigen::MatrixXd> dependency() const
+  {
+    return dependency_.block(0, 0, rank_, order_.size() - rank_);
+  }
+  /// σ_max/σ_min of the scaled rows, without the directions that were dropped: an estimate within
+  /// a small factor, 1 where there is no row.
+  double condition() const { return condition_; }
+
+  /// β = R11⁻¹ (Hᵀ S b)_1; `beta` has r elements. What of b lies outside the range of A is left
+  /// out.
+  void particular(const ConstVectorRef & bias, VectorRef beta) noexcept CD_NONBLOCKING;
+
+  /// Multipliers (E8): Aᵀ λ = f for a generalized force f in the range of Aᵀ, with the least
+  /// ‖diag(weight) λ‖ where rows are redundant. `multipliers` has m elements.
+  void multipliers(
+    const ConstVectorRef & force, const ConstVectorRef & weight,
+    VectorRef multipliers) noexcept CD_NONBLOCKING;
+
+  /// Multipliers without any force: column i < row_count() − rank() of Z, Aᵀ Z = 0; `out` has m
+  /// elements.
+  void multiplier_null_vector(int i, VectorRef out) const noexcept CD_NONBLOCKING
+  {
+    out = scale_.head(row_count_).cwiseProduct(null_space_.col(i).head(row_count_));
+  }
+
+  /// How much of row i lies in the left null space of A: 0 for a row that nothing else can replace,
+  /// up to 1 for a redundant one.
+  double redundancy(int row) const { return redundancy_(row); }
+
+private:
+  bool try_order(int nominal_rank, const RankOptions & options) noexcept;
+  void pivot(int nominal_rank, const RankOptions & options) noexcept;
+  void load(const ConstMatrixRef & rows) noexcept;
+  void eliminate(Eigen::Index k) noexcept;
+  void finish(const RankOptions & options) noexcept;
+  void apply_transpose(VectorRef x) noexcept;
+  void apply(VectorRef x) noexcept;
+  double largest_dependency() const noexcept;
+
+  Eigen::MatrixXd factor_;      // m × n: Householder vectors below, R above the diagonal
+  Eigen::VectorXd reflectors_;  // coefficients of the Householder vectors
+  Eigen::VectorXd scale_;
+  Eigen::VectorXi order_;
+  Eigen::MatrixXd dependency_;
+  Eigen::MatrixXd null_space_;  // m × (m − r), left null space of S A
+  Eigen::MatrixXd gram_;
+  Eigen::VectorXd redundancy_;
+  Eigen::VectorXd work_rows_;
+  Eigen::VectorXd work_speeds_;
+  Eigen::VectorXd work_null_;
+  int row_count_ = 0;
+  int rank_ = 0;
+  int partition_rank_ = -1;
+  static constexpr int kAnyRowCount = -1;
+  int partition_rows_ = kAnyRowCount;
+  int repartition_count_ = 0;
+  double largest_pivot_ = 0.0;
+  double left_ = 0.0;  // norm of the largest direction that was dropped
+  double condition_ = 1.0;
+  bool near_singular_ = false;
+};
+
+}  // namespace constrained_dynamics

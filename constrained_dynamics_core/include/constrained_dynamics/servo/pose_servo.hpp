@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "constrained_dynamics/constraints/frame_coincidence.hpp"
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/servo/servo_constraint.hpp"
+#include "constrained_dynamics/status.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Frame A follows a pose that moves in frame B: "world", or a frame of another body (two arms).
+/// Position: rows x y z; orientation: rx ry rz; pose: all six; or any other choice. Type id "pose".
+///
+/// The reference is the motion of a target frame T in B, everything in axes of B:
+///     position      x y z of its origin [m], quaternion qx qy qz qw of its axes (any length but 0)
+///     velocity      of its origin [m/s], angular velocity ω_T [rad/s]
+///     acceleration  of its origin [m/s²], angular acceleration ω̇_T [rad/s²].
+/// The rows are those of FrameCoincidence of A with T, along and about the axes of T (not of B):
+/// with p, R, v, ω of A in B, and p_T, R_T, v_T, ω_T those of T in B,
+///     d = p − p_T,   e = R_Tᵀ d,   ė = R_Tᵀ (v − v_T − ω_T × d),   R_error = R_Tᵀ R,
+/// and rotation rows as there (2ε of R_error for three rows). b has all velocity terms, also those
+/// of a target that turns. Without rotation rows the orientation of T only says which axes the rows
+/// are along; `measure` gives that of B then, not that of A. What FrameCoincidence says of half
+/// turns holds for the error here.
+class CONSTRAINED_DYNAMICS_EXPORT PoseServo : public ServoConstraint
+{
+public:
+  /// @param rows names out of x y z rx ry rz, each once, in any order.
+  /// @throw std::invalid_argument for no, unknown or repeated rows, unknown frames, or frames of
+  /// one and the same body.
+  PoseServo(
+    std::string name, const System & system, const std::string & frame_a,
+    const std::string & frame_b = "world",
+    const std::vector<std::string> & rows = FrameCoincidence::all_rows());
+  ~PoseServo() override;
+
+  int frame_a() const;
+  int frame_b() const;
+
+protected:
+  /// Statuses: kNonFiniteInput for a quaternion of length 0; those of FrameCoincidence.
+  Status do_evaluate(
+    const SystemData & data, ConstraintScratch & scratch, const ServoReference & reference,
+    RowBlock & rows) const noexcept CD_NONBLOCKING override;
+  Status do_measure(
+    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows,
+    ServoReference & out) const noexcept CD_NONBLOCKING override;
+  void do_reset(ServoReference & reference) const override;
+
+private:
+  class Target;
+
+  PoseServo(std::string name, const System & system, std::unique_ptr<const Target> target);
+
+  std::unique_ptr<const Target> target_;
+  bool has_rotation_rows_;
+};
+
+}  // namespace constrained_dynamics

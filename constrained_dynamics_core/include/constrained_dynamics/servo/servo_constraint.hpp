@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/constraints/constraint.hpp"
+#include "constrained_dynamics/dynamics/stabilisation.hpp"
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/model/system.hpp"
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+/// What a servo-constraint shall follow at one instant. Sizes are set once by
+/// ServoConstraint::make_reference.
+struct ServoReference
+{
+  /// Wished values of position rows; of a pose x y z qx qy qz qw; of forces the multipliers.
+  Eigen::VectorXd position;
+  /// Their rates, and wished values of velocity rows; of a pose velocity and angular velocity.
+  Eigen::VectorXd velocity;
+  /// Second derivatives of position rows, first ones of velocity rows.
+  Eigen::VectorXd acceleration;
+};
+
+/// What ServoLaw::prepare makes of the reference of a servo-constraint.
+enum class StartReference
+{
+  /// It stays as it is, zero unless set: the rows say the desired value themselves, as the formula
+  /// E − E_f of an energy does.
+  kOwn,
+  /// What the servo-constraint has at the state: it holds until the reference is set.
+  kMeasured,
+};
+
+/// The motion that errors shall have:
+///     ë = Θ1 ė + Θ2 e of position rows,   ė = Θ e of velocity rows.            (E23)
+/// Numbers are negative, matrices (over the rows of one servo-constraint, in their order) have
+/// eigenvalues with negative real parts.
+struct CONSTRAINED_DYNAMICS_EXPORT ErrorDynamics
+{
+  Gain velocity = -20.0;     ///< Θ1 [1/s]
+  Gain position = -100.0;    ///< Θ2 [1/s²]
+  Gain first_order = -10.0;  ///< Θ [1/s]
+
+  /// Θ2 = −stiffness, Θ1 = −2 ratio √stiffness, Θ = −√stiffness.
+  /// @param stiffness [1/s²], above 0. @param damping_ratio above 0; 1: critical.
+  /// @throw std::invalid_argument outside these ranges.
+  static ErrorDynamics from_stiffness(double stiffness, double damping_ratio = 1.0);
+  /// @throw std::invalid_argument for numbers that are not negative, or matrices that are not
+  /// square, not finite or not stable.
+  static ErrorDynamics from_gains(Gain velocity, Gain position, Gain first_order);
+};
+
+/// Something that the controls shall achieve, as rows whose error e the controls drive to zero.
+/// Constant after building, bound to the System it was built for; may be shared by threads. What
+/// it follows is given at every evaluation.
+class CONSTRAINED_DYNAMICS_EXPORT ServoConstraint
+{
+public:
+  virtual ~ServoConstraint();
+  ServoConstraint(const ServoConstraint &) = delete;
+  ServoConstraint & operator=(const ServoConstraint &) = delete;
+
+  const std::string & name() const { return name_; }
+  /// Stable id of the kind, e.g. "pose".
+  const std::string & type() const { return type_; }
+  int row_count() const { return static_cast<int>(rows_.size()); }
+  const std::vector<RowDescription> & rows() const { return rows_; }
+  const System & system() const { return system_; }
+  /// Doubles needed in ConstraintScratch::buffer.
+  int scratch_size() const { return scratch_size_; }
+  /// Sizes of the reference: values, and rates (which are as many as second rates).
+  int position_size() const { return position_size_; }
+  int velocity_size() const { return velocity_size_; }
+  StartReference start_reference() const { return start_reference_; }
+
+  /// A reference of zeros (of a pose the identity). Real-time safe: no.
+  ServoReference make_reference() const;
+
+  /// Fills the rows at the state of the last System::update_kinematics: `position` and `velocity`
+  /// get e and ė (0 and e of velocity rows), and A u̇ = b says that their next derivative is zero.
+  /// Statuses: kOk, kSizeMismatch, kNonFiniteInput (the reference), those of
+  /// Constraint::evaluate. Real-time safe: yes.
+  [[nodiscard]] Status evaluate(
+    const SystemData & data, ConstraintScratch & scratch, const ServoReference & reference,
+    RowBlock & rows) const noexcept CD_NONBLOCKING;
+
+  /// The reference that has no error now: values and rates as they are, accelerations 0. `out` is
+  /// untouched on failure. Statuses as `evaluate`. Real-time safe: yes.
+  [[nodiscard]] Status measure(
+    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows,
+    ServoReference & out) const noexcept CD_NONBLOCKING;
+
+protected:
+  /// @throw std::invalid_argument for an empty name, no rows or duplicate labels.
+  ServoConstraint(
+    std::string name, std::string type, const System & system, std::vector<RowDescription> rows,
+    int position_size, int velocity_size, int scratch_size,
+    StartReference start_reference = StartReference::kMeasured);
+
+  virtual Status do_evaluate(
+    const SystemData & data, ConstraintScratch & scratch, const ServoReference & reference,
+    RowBlock & rows) const noexcept CD_NONBLOCKING = 0;
+  /// `rows` is scratch.
+  virtual Status do_measure(
+    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows,
+    ServoReference & out) const noexcept CD_NONBLOCKING = 0;
+  virtual void do_reset(ServoReference & reference) const;
+
+private:
+  std::string name_;
+  std::string type_;
+  const System & system_;
+  std::vector<RowDescription> rows_;
+  int position_size_;
+  int velocity_size_;
+  int scratch_size_;
+  StartReference start_reference_;
+};
+
+/// Any constraint as a servo-constraint: what φ, φ̇ or ψ would be zero for a passive constraint
+/// shall follow the reference r, row by row:
+///     e = φ − r,  ė = φ̇ − ṙ,  b ← b + r̈;      e = ψ − r,  b ← b + ṙ (velocity rows).
+/// A coordinate (JointCoupling of one coordinate), a distance, a formula of q, u and t, an energy.
+/// Type id: that of the constraint. Rows must be of position or velocity level.
+class CONSTRAINED_DYNAMICS_EXPORT RowServo : public ServoConstraint
+{
+public:
+  /// @param start kMeasured for rows that are a quantity to be led by the reference, such as the
+  /// position of a tip. @throw std::invalid_argument for null, or acceleration rows.
+  explicit RowServo(
+    std::shared_ptr<const Constraint> constraint, StartReference start = StartReference::kOwn);
+
+  const Constraint & constraint() const { return *constraint_; }
+
+protected:
+  Status do_evaluate(
+    const SystemData & data, ConstraintScratch & scratch, const ServoReference & reference,
+    RowBlock & rows) const noexcept CD_NONBLOCKING override;
+  Status do_measure(
+    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows,
+    ServoReference & out) const noexcept CD_NONBLOCKING override;
+
+private:
+  std::shared_ptr<const Constraint> constraint_;
+};
+
+/// Multipliers of a passive constraint that shall have wished values: the normal force of a
+/// contact, the internal force of a closed loop. The rows are not accelerations but forces, linear
+/// in the controls: λ_i(τ) = reference. Signs as they are reported. Type id "force".
+class CONSTRAINED_DYNAMICS_EXPORT ForceServo : public ServoConstraint
+{
+public:
+  /// @param constraint name in the set. @param labels of its rows; empty: all of them.
+  /// @throw std::invalid_argument for unknown or repeated names.
+  ForceServo(
+    std::string name, const ConstraintSet & passive, const std::string & constraint,
+    const std::vector<std::string> & labels = {});
+
+  /// Rows of the passive set that λ is wished for.
+  const std::vector<int> & passive_rows() const { return passive_rows_; }
+
+protected:
+  /// There is no error of the motion; the law reads λ itself.
+  Status do_evaluate(
+    const SystemData & data, ConstraintScratch & scratch, const ServoReference & reference,
+    RowBlock & rows) const noexcept CD_NONBLOCKING override;
+  Status do_measure(
+    const SystemData & data, ConstraintScratch & scratch, RowBlock & rows,
+    ServoReference & out) const noexcept CD_NONBLOCKING override;
+
+private:
+  ForceServo(
+    std::string name, const ConstraintSet & passive,
+    std::pair<std::vector<RowDescription>, std::vector<int>> rows);
+
+  std::vector<int> passive_rows_;
+};
+
+}  // namespace constrained_dynamics

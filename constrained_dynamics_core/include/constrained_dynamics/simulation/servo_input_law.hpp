@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/servo/reference_trajectory.hpp"
+#include "constrained_dynamics/servo/servo_law.hpp"
+#include "constrained_dynamics/simulation/simulation.hpp"
+#include "constrained_dynamics/status.hpp"
+
+namespace constrained_dynamics
+{
+
+/// How a ServoLaw drives a simulation.
+struct ServoDrive
+{
+  /// What each task follows; null: it holds what it finds at the start, or has the value that its
+  /// rows say (ServoConstraint::start_reference).
+  std::vector<std::shared_ptr<const ReferenceTrajectory>> references;
+  /// Time in which each reference is joined from where the system is at the start [s], ≥ 0; empty:
+  /// at once.
+  std::vector<double> smooth_start;
+  /// Controls are held for this time [s]; 0: a continuous law. Only for fixed-step integrators.
+  double period = 0.0;
+  /// Sets what acts from outside, such as external wrenches; the law does not know of it. Its
+  /// inputs are replaced. May be null.
+  std::shared_ptr<InputLaw> outside;
+};
+
+/// A servo law as inputs of a simulation, with a workspace of its own, as a controller has. It sees
+/// which passive constraints are active.
+class CONSTRAINED_DYNAMICS_EXPORT ServoInputLaw : public InputLaw
+{
+public:
+  /// How often the law could not do what was wished.
+  struct Counts
+  {
+    long evaluations = 0;
+    long singular = 0;
+    long inconsistent = 0;
+    long limited = 0;
+    long stopped = 0;  ///< of those limited: limits of position or velocity could not be kept
+  };
+
+  /// @throw std::invalid_argument for a null law, wrong numbers of references, a time that is
+  /// negative or not finite.
+  explicit ServoInputLaw(std::shared_ptr<const ServoLaw> law, ServoDrive drive = {});
+  ~ServoInputLaw() override;
+
+  void start(const State & state) override;
+  void begin_step(double time) noexcept CD_NONBLOCKING override;
+  void observe(const Workspace & workspace) noexcept CD_NONBLOCKING override;
+  [[nodiscard]] Status evaluate(const System & system, SystemData & data, VectorRef inputs) noexcept
+    CD_NONBLOCKING override;
+
+  const ServoLaw & law() const { return *law_; }
+  /// Of the last evaluation of the law.
+  const ServoWorkspace & servo() const { return workspace_; }
+  ServoWorkspace & servo() { return workspace_; }
+  /// Status of the last evaluation of the law.
+  Status last_status() const { return last_status_; }
+  const Counts & counts() const { return counts_; }
+
+private:
+  Status follow(double time) noexcept CD_NONBLOCKING;
+
+  std::shared_ptr<const ServoLaw> law_;
+  ServoDrive drive_;
+  ServoWorkspace workspace_;
+  std::vector<std::unique_ptr<SmoothStart>> starts_;  // null: at once
+  Counts counts_;
+  Status last_status_ = Status::kOk;
+  double start_time_ = 0.0;
+  long samples_ = 0;  // periods that have begun
+  bool due_ = true;
+};
+
+}  // namespace constrained_dynamics

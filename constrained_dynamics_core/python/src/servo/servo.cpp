@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/variant.h>
+
+#include <stdexcept>
+
+#include "common.hpp"
+#include "constrained_dynamics/servo/null_space.hpp"
+#include "constrained_dynamics/servo/pose_servo.hpp"
+#include "constrained_dynamics/servo/servo_constraint.hpp"
+#include "constrained_dynamics/servo/servo_law.hpp"
+#include "constrained_dynamics/simulation/servo_input_law.hpp"
+#include "servo/gain_argument.hpp"
+
+namespace constrained_dynamics::python
+{
+
+namespace
+{
+
+using Strings = std::vector<std::string>;
+using TaskKey = std::variant<int, std::string>;
+
+/// The index of a task that exists. @throw std::invalid_argument.
+int task_of(const ServoLaw & law, const TaskKey & key)
+{
+  if (const std::string * name = std::get_if<std::string>(&key))
+  {
+    return law.task_index(*name);
+  }
+  const int i = std::get<int>(key);
+  const int count = static_cast<int>(law.tasks().size());
+  if (!(i >= 0 && i < count))
+  {
+    throw std::invalid_argument(
+      "task " + std::to_string(i) + " does not exist; there are " + std::to_string(count));
+  }
+  return i;
+}
+
+// ---- what shall be done
+// --------------------------------------------------------------------------
+
+void bind_servo_constraints(nb::module_ & module)
+{
+  nb::enum_<StartReference>(
+    module, "StartReference", "What ServoLaw.prepare makes of the reference of a servo-constraint.")
+    .value("OWN", StartReference::kOwn, "it stays as it is: the rows say the desired value")
+    .value("MEASURED", StartReference::kMeasured, "what the servo-constraint has at the state");
+  nb::class_<ServoConstraint>(
+    module, "ServoConstraint",
+    "Something that the controls shall achieve: rows whose error they drive to zero. Constant.")
+    .def_prop_ro("name", &ServoConstraint::name)
+    .def_prop_ro("type", &ServoConstraint::type, "Stable id of the kind.")
+    .def_prop_ro("row_count", &ServoConstraint::row_count)
+    .def_prop_ro("rows", &ServoConstraint::rows)
+    .def_prop_ro("position_size", &ServoConstraint::position_size, "of its reference")
+    .def_prop_ro("velocity_size", &ServoConstraint::velocity_size, "of its reference")
+    .def_prop_ro(
+      "start_reference", &ServoConstraint::start_reference,
+      "what ServoLaw.prepare makes of its reference")
+    .def(
+      "make_reference", &ServoConstraint::make_reference,
+      "A reference of zeros, of a pose the identity.")
+    .def(
+      "__repr__", [](const ServoConstraint & s)
+      { return "<ServoConstraint '" + s.name() + "', " + s.type() + ">"; });
+  nb::class_<RowServo, ServoConstraint>(
+    module, "RowServo",
+    "Any constraint of position or velocity rows as a servo-constraint: what would be zero follows "
+    "the\n"
+    "reference. A coordinate, a distance, a formula, an energy; also rows written in Python.")
+    .def(
+      nb::init<std::shared_ptr<const Constraint>, StartReference>(), "constraint"_a,
+      "start"_a = StartReference::kOwn,
+      "start: MEASURED for rows that are a quantity to be led by the reference, such as the "
+      "position\n"
+      "of a tip; OWN for rows that say the desired value themselves.");
+  nb::class_<PoseServo, ServoConstraint>(
+    module, "PoseServo",
+    "Frame A follows a pose that moves in frame B, in rows out of x y z rx ry rz.")
+    .def(
+      nb::init<
+        std::string, const System &, const std::string &, const std::string &, const Strings &>(),
+      "name"_a, "system"_a, "frame_a"_a, "frame_b"_a = "world",
+      "rows"_a = FrameCoincidence::all_rows(), nb::keep_alive<1, 3>());
+  nb::class_<ForceServo, ServoConstraint>(
+    module, "ForceServo",
+    "Multipliers of a passive constraint that shall have wished values: the force on a wall, the\n"
+    "internal force of a loop.")
+    .def(
+      nb::init<std::string, const ConstraintSet &, const std::string &, const Strings &>(),
+      "name"_a, "passive"_a, "constraint"_a, "labels"_a = Strings(), nb::keep_alive<1, 3>(),
+      "labels: of rows; none: all of the constraint.");
+
+  const ErrorDynamics error;
+  nb::class_<ErrorDynamics>(
+    module, "ErrorDynamics",
+    "The motion of errors (E23): ë = Θ1 ė + Θ2 e of position rows, ė = Θ e of velocity rows.")
+    .def(
+      "__init__",
+      [](
+        ErrorDynamics * self, const GainArgument & velocity, const GainArgument & position,
+        const GainArgument & first_order)
+      {
+        new (self) ErrorDynamics(
+          ErrorDynamics::from_gains(gain(velocity), gain(position), gain(first_order)));
+      },
+      "velocity"_a = -20.0, "position"_a = -100.0, "first_order"_a = -10.0,
+      "Θ1 [1/s], Θ2 [1/s²], Θ [1/s]: negative numbers, or stable matrices over the rows.")
+    .def_static(
+      "from_stiffness", &ErrorDynamics::from_stiffness, "stiffness"_a, "damping_ratio"_a = 1.0,
+      "Θ2 = −stiffness, Θ1 = −2 ratio √stiffness, Θ = −√stiffness.");
+  nb::class_<ServoTask>(module, "ServoTask", "One thing to be done, with its error dynamics.")
+    .def(
+      "__init__",
+      [](
+        ServoTask * self, std::shared_ptr<const ServoConstraint> constraint,
+        const ErrorDynamics & dynamics, int priority) {
+        new (self) ServoTask{std::move(constraint), dynamics, priority};
+      },
+      "constraint"_a, "error_dynamics"_a = error, nb::kw_only(), "priority"_a = 0,
+      "priority: 0 goes first; later levels leave those before them alone.")
+    .def_ro("priority", &ServoTask::priority);
+}
+
+void bind_null_space(nb::module_ & module)
+{
+  nb::class_<NullSpaceTerm>(
+    module, "NullSpaceTerm",
+    "A part of y, what to do with the controls that are left open (E15): y = Gᵀ f.");
+  nb::class_<JointDamping, NullSpaceTerm>(module, "JointDamping", "f = −damping · u.")
+    .def(
+      nb::init<const System &, double, const Strings &>(), "system"_a, "damping"_a,
+      "speeds"_a = Strings(), "speeds: names; none: all.");
+  nb::class_<Posture, NullSpaceTerm>(
+    module, "Posture", "f = Cᵀ stiffness (wish − q) − damping u, over coordinates with a wish.")
+    .def(
+      "__init__",
+      [](
+        Posture * self, const System & system, const std::map<std::string, double> & wishes,
+        double stiffness, double damping) {
+        new (self) Posture(system, {wishes.begin(), wishes.end()}, stiffness, damping);
+      },
+      "system"_a, "wishes"_a, "stiffness"_a, "damping"_a, "wishes: coordinate → value.");
+  nb::class_<AwayFromLimits, NullSpaceTerm>(
+    module, "AwayFromLimits", "Pushes coordinates away from the bounds that the robot states.")
+    .def(
+      nb::init<const RigidBodySystem &, double, double>(), "system"_a, "margin"_a, "force"_a,
+      "margin: fraction of the range, at most 0.5. force: at the bound.");
+}
+
+// ---- the law
+// -------------------------------------------------------------------------------------
+
+void bind_results(nb::module_ & module)
+{
+  nb::enum_<ServoMetric>(module, "ServoMetric", "Which of the controls that do it are taken.")
+    .value("MOORE_PENROSE", ServoMetric::kMoorePenrose, "the smallest (E15)")
+    .value("IDEAL", ServoMetric::kIdeal, "those that deviate least from the free motion (Gauss)");
+  nb::enum_<ServoSolution>(module, "ServoSolution", "How many controls do it.")
+    .value("ONE", ServoSolution::kOne)
+    .value("MANY", ServoSolution::kMany, "y acts")
+    .value("NONE", ServoSolution::kNone, "they come closest");
+  nb::class_<ServoResult> result(
+    module, "ServoResult", "What a servo law found; read-only views that the next cycle changes.");
+  def_view(result, "inputs", &ServoResult::inputs, "τ (l)");
+  def_view(result, "particular", &ServoResult::particular, "S⁺ z (l); all of limited controls");
+  def_view(result, "null_part", &ServoResult::null_part, "(I − S⁺ S) y (l)");
+  def_view(result, "error", &ServoResult::error, "e of the rows; of force rows λ − wish");
+  def_view(result, "error_rate", &ServoResult::error_rate, "ė of the rows");
+  def_view(result, "residual", &ServoResult::residual, "S τ − z: what the rows miss");
+  result.def_ro("solution", &ServoResult::solution)
+    .def_ro("rank", &ServoResult::rank, "used directions of S, of all levels")
+    .def_ro("null_dimension", &ServoResult::null_dimension)
+    .def_ro("condition", &ServoResult::condition)
+    .def_ro("damped", &ServoResult::damped)
+    .def_ro("limited", &ServoResult::limited, "a limit or cone binds")
+    .def_ro("at_bound", &ServoResult::at_bound, "of each input (a list)")
+    .def_ro("cones_met", &ServoResult::cones_met)
+    .def_ro(
+      "at_motion_limit", &ServoResult::at_motion_limit,
+      "of each coordinate, whether a limit of position or velocity binds")
+    .def_ro(
+      "motion_limits_met", &ServoResult::motion_limits_met,
+      "False: no controls keep them; the tasks give way to a stop")
+    .def_ro("ideal", &ServoResult::ideal)
+    .def_ro("gave_way", &ServoResult::gave_way, "of each task, whether its rows are missed");
+
+  nb::class_<InputLimits>(module, "InputLimits", "Bounds of the inputs; None: none.")
+    .def(
+      "__init__",
+      [](
+        InputLimits * self, const std::optional<VectorArgument> & lower,
+        const std::optional<VectorArgument> & upper, const std::optional<VectorArgument> & rate)
+      {
+        const auto values = [](const std::optional<VectorArgument> & given)
+        { return given ? Eigen::VectorXd(view(*given)) : Eigen::VectorXd(); };
+        new (self) InputLimits{values(lower), values(upper), values(rate)};
+      },
+      nb::kw_only(), "lower"_a = nb::none(), "upper"_a = nb::none(), "rate"_a = nb::none(),
+      "rate: largest change a second; needs the period of the law.");
+  nb::class_<MotionLimits>(
+    module, "MotionLimits",
+    "Bounds of coordinates and their rates, kept by braking in time (E32); None: what the robot\n"
+    "description states.")
+    .def(
+      "__init__",
+      [](
+        MotionLimits * self, bool enabled, const std::optional<VectorArgument> & lower,
+        const std::optional<VectorArgument> & upper, const std::optional<VectorArgument> & velocity,
+        const std::optional<VectorArgument> & deceleration)
+      {
+        const auto values = [](const std::optional<VectorArgument> & given)
+        { return given ? Eigen::VectorXd(view(*given)) : Eigen::VectorXd(); };
+        new (self) MotionLimits{
+          enabled, values(lower), values(upper), values(velocity), values(deceleration)};
+      },
+      nb::kw_only(), "enabled"_a = true, "lower"_a = nb::none(), "upper"_a = nb::none(),
+      "velocity"_a = nb::none(), "deceleration"_a = nb::none(),
+      "One value a coordinate, ±∞ where there is none; deceleration: with which it can be "
+      "stopped,\n"
+      "from its largest velocity within 0.3 s unless given.");
+  const FrictionCone cone;
+  nb::class_<FrictionCone>(
+    module, "FrictionCone", "The force of a passive contact shall stay in its friction cone.")
+    .def(
+      "__init__",
+      [](
+        FrictionCone * self, const std::string & constraint, const std::string & normal,
+        const Strings & tangents, double coefficient, double least_push, double side)
+      { new (self) FrictionCone{constraint, normal, tangents, coefficient, least_push, side}; },
+      "constraint"_a, "normal"_a, "tangents"_a = Strings(), nb::kw_only(),
+      "coefficient"_a = cone.coefficient, "least_push"_a = cone.least_push, "side"_a = cone.side,
+      "normal, tangents: labels of its rows. It pushes where side · λ ≤ 0.");
+}
+
+using Task = std::variant<ServoTask, std::shared_ptr<const ServoConstraint>>;
+using NullTerms = std::vector<std::shared_ptr<const NullSpaceTerm>>;
+
+std::shared_ptr<ServoLaw> make_law(
+  std::shared_ptr<const Dynamics> passive, const std::vector<Task> & given, ServoMetric metric,
+  const NullTerms & null_space, const InputLimits & limits, const std::vector<FrictionCone> & cones,
+  double period, double singular_tolerance, double consistency_tolerance,
+  const MotionLimits & motion_limits)
+{
+  std::vector<ServoTask> tasks;
+  for (const Task & task : given)
+  {
+    const ServoTask * whole = std::get_if<ServoTask>(&task);
+    tasks.push_back(
+      whole != nullptr
+        ? *whole
+        : ServoTask{std::get<std::shared_ptr<const ServoConstraint>>(task), ErrorDynamics(), 0});
+  }
+  return std::make_shared<ServoLaw>(
+    std::move(passive), std::move(tasks),
+    ServoOptions{
+      metric, singular_tolerance, consistency_tolerance, null_space, limits, cones, period,
+      motion_limits});
+}
+
+/// A ServoWorkspace that knows whose it is, so that Python cannot mix them up.
+struct OwnedServoWorkspace
+{
+  explicit OwnedServoWorkspace(std::shared_ptr<const ServoLaw> of)
+  : law(std::move(of)), workspace(*law)
+  {
+  }
+  /// @throw std::invalid_argument for the workspace of another law.
+  ServoWorkspace & of(const ServoLaw & asking)
+  {
+    if (law.get() != &asking)
+    {
+      throw std::invalid_argument("the workspace was made for another ServoLaw");
+    }
+    return workspace;
+  }
+
+  std::shared_ptr<const ServoLaw> law;
+  ServoWorkspace workspace;
+};
+
+void bind_law(nb::module_ & module)
+{
+  const ServoOptions options;
+  nb::class_<ServoLaw> binding(
+    module, "ServoLaw",
+    "The torques that realise servo-constraints on top of the passive constraints of a Dynamics "
+    "(E14),\n"
+    "level by level of priority. Constant; may be shared by threads, each with a ServoWorkspace.");
+  binding
+    .def(
+      nb::new_(&make_law), "passive"_a, "tasks"_a, nb::kw_only(), "metric"_a = options.metric,
+      "null_space"_a = NullTerms(), "limits"_a = options.limits,
+      "cones"_a = std::vector<FrictionCone>(), "period"_a = options.period,
+      "singular_tolerance"_a = options.singular_tolerance,
+      "consistency_tolerance"_a = options.consistency_tolerance,
+      "motion_limits"_a = options.motion_limits,
+      "tasks: ServoTask, or ServoConstraint with default gains. period: from one evaluation to "
+      "the\n"
+      "next [s], for limits of rate.")
+    .def_prop_ro("passive", [](const ServoLaw & law) { return law.shared_passive(); })
+    .def_prop_ro("row_count", &ServoLaw::row_count)
+    .def_prop_ro(
+      "row_names",
+      [](const ServoLaw & law)
+      {
+        Strings names;
+        for (int row = 0; row < law.row_count(); ++row)
+        {
+          names.push_back(law.row_name(row));
+        }
+        return names;
+      },
+      "task/label of each row")
+    .def_prop_ro(
+      "task_names",
+      [](const ServoLaw & law)
+      {
+        Strings names;
+        for (const ServoTask & task : law.tasks())
+        {
+          names.push_back(task.constraint->name());
+        }
+        return names;
+      })
+    .def_prop_ro("metric", [](const ServoLaw & law) { return law.options().metric; })
+    .def(
+      "task",
+      [](const std::shared_ptr<const ServoLaw> & law, const TaskKey & task)
+      {
+        // It refers to the system, which the law keeps alive; a keep_alive would make a cycle where
+        // the law keeps the Python object of the constraint.
+        const auto & held = law->tasks()[static_cast<std::size_t>(task_of(*law, task))].constraint;
+        return std::shared_ptr<const ServoConstraint>(law, held.get());
+      },
+      "task"_a, "The ServoConstraint of a task, by name or index.")
+    .def(
+      "row_offset",
+      [](const ServoLaw & law, const TaskKey & task) { return law.row_offset(task_of(law, task)); },
+      "task"_a, "First row of a task.");
+  binding
+    .def(
+      "prepare",
+      [](const ServoLaw & law, const State & state, OwnedServoWorkspace & w)
+      {
+        const System & system = law.passive().system();
+        if (state.q.size() != system.coordinate_count() || state.u.size() != system.speed_count())
+        {
+          throw std::invalid_argument("the state has other sizes than the system");
+        }
+        law.prepare(state, w.of(law));
+      },
+      "state"_a, "workspace"_a,
+      "Once, at a state as in operation: ranks, usual sizes, and references that hold what is "
+      "there\n"
+      "(of tasks with start_reference MEASURED; others stay as they are).")
+    .def(
+      "evaluate",
+      [](
+        const ServoLaw & law, const VectorArgument & q, const VectorArgument & u,
+        OwnedServoWorkspace & w, double time)
+      {
+        const System & s = law.passive().system();
+        return law.evaluate(
+          time, checked(q, s.coordinate_count(), "q"), checked(u, s.speed_count(), "u"), w.of(law));
+      },
+      "q"_a, "u"_a, nb::kw_only(), "workspace"_a, "time"_a = 0.0,
+      "One cycle: torques into workspace.result, forces into workspace.solution, both untouched\n"
+      "unless has_output(status).")
+    .def(
+      "measure",
+      [](const ServoLaw & law, const TaskKey & task, OwnedServoWorkspace & w)
+      { return law.measure(task_of(law, task), w.of(law)); },
+      "task"_a, "workspace"_a,
+      "Makes the reference of a task what it has at the last evaluation, rates included.")
+    .def(
+      "hold",
+      [](const ServoLaw & law, const TaskKey & task, OwnedServoWorkspace & w)
+      { return law.hold(task_of(law, task), w.of(law)); },
+      "task"_a, "workspace"_a, "Likewise, but at rest.");
+}
+
+void bind_workspace(nb::module_ & module)
+{
+  using W = OwnedServoWorkspace;
+  nb::class_<W>(
+    module, "ServoWorkspace", "Every byte of a servo law that changes. Made once, one a thread.")
+    .def(nb::init<std::shared_ptr<const ServoLaw>>(), "law"_a)
+    .def(
+      "reference",
+      [](W & w, const TaskKey & task) -> ServoReference &
+      { return w.workspace.reference(task_of(*w.law, task)); },
+      "task"_a, nb::rv_policy::reference_internal,
+      "What a task shall follow; write to its arrays before each evaluation.")
+    .def(
+      "set_reference",
+      [](W & w, const TaskKey & key, const ServoReference & given)
+      {
+        const int task = task_of(*w.law, key);
+        ServoReference & held = w.workspace.reference(task);
+        if (
+          given.position.size() != held.position.size() ||
+          given.velocity.size() != held.velocity.size() ||
+          given.acceleration.size() != held.acceleration.size())
+        {
+          throw std::invalid_argument(
+            "the reference has other sizes than servo-constraint '" +
+            w.law->tasks()[static_cast<std::size_t>(task)].constraint->name() + "'");
+        }
+        held = given;
+      },
+      "task"_a, "reference"_a, "Copies a reference, of a trajectory for instance.")
+    .def(
+      "set_error_dynamics",
+      [](W & w, const TaskKey & task, const ErrorDynamics & gains)
+      { w.workspace.error_dynamics(task_of(*w.law, task)) = gains; },
+      "task"_a, "error_dynamics"_a)
+    .def(
+      "set_enabled",
+      [](W & w, const TaskKey & task, bool enabled)
+      { w.workspace.set_enabled(task_of(*w.law, task), enabled); },
+      "task"_a, "enabled"_a, "Whether a task counts.")
+    .def(
+      "is_enabled",
+      [](const W & w, const TaskKey & task)
+      { return w.workspace.is_enabled(task_of(*w.law, task)); },
+      "task"_a)
+    .def(
+      "set_active",
+      [](W & w, const std::variant<int, std::string> & key, bool active)
+      {
+        const ConstraintSet & set = w.law->passive().constraints();
+        const auto * name = std::get_if<std::string>(&key);
+        const int i = name != nullptr ? set.index(*name) : std::get<int>(key);
+        if (!(i >= 0 && i < set.size()))
+        {
+          throw std::invalid_argument(
+            "constraint " + std::to_string(i) + " does not exist; there are " +
+            std::to_string(set.size()));
+        }
+        w.workspace.dynamics().set_active(i, active);
+      },
+      "constraint"_a, "active"_a, "Switches a passive constraint, by name or index.")
+    .def_prop_rw(
+      "external_null_vector",
+      [](W & w)
+      {
+        Eigen::VectorXd & y = w.workspace.external_null_vector();
+        return Eigen::Map<Eigen::VectorXd>(y.data(), y.size());
+      },
+      [](W & w, const VectorArgument & y)
+      {
+        Eigen::VectorXd & held = w.workspace.external_null_vector();
+        held = checked(y, held.size(), "external_null_vector");
+      },
+      nb::rv_policy::reference_internal,
+      "Part of y from outside (l): a writable view, to assign to as well.")
+    .def_prop_ro(
+      "null_vector", [](const W & w) { return view(w.workspace.null_vector()); },
+      nb::rv_policy::reference_internal, "y of the last evaluation (l)")
+    .def_prop_ro(
+      "result", [](const W & w) -> const ServoResult & { return w.workspace.result(); },
+      nb::rv_policy::reference_internal)
+    .def_prop_ro(
+      "solution", [](const W & w) -> const Solution & { return w.workspace.dynamics().solution(); },
+      nb::rv_policy::reference_internal, "Motion and forces of the passive system with τ.")
+    .def_prop_ro(
+      "rows", [](const W & w) -> const Rows & { return w.workspace.rows(); },
+      nb::rv_policy::reference_internal, "A_s and b_s of the tasks.")
+    .def(
+      "forget_inputs", [](W & w) { w.workspace.forget_inputs(); },
+      "The next evaluation has no limit of rate.")
+    .def(
+      "set_last_inputs",
+      [](W & w, const VectorArgument & inputs)
+      {
+        w.workspace.set_last_inputs(
+          checked(inputs, w.law->passive().system().input_count(), "inputs"));
+      },
+      "inputs"_a, "The controls that the limit of rate counts from.");
+}
+
+// ---- in a simulation
+// -----------------------------------------------------------------------------
+
+void bind_input_law(nb::module_ & module)
+{
+  nb::class_<InputLaw>(module, "InputLaw", "Inputs τ as a function of the state.");
+  nb::class_<ServoInputLaw::Counts>(
+    module, "ServoCounts", "How often a law could not do what was wished.")
+    .def_ro("evaluations", &ServoInputLaw::Counts::evaluations)
+    .def_ro("singular", &ServoInputLaw::Counts::singular)
+    .def_ro("inconsistent", &ServoInputLaw::Counts::inconsistent)
+    .def_ro("limited", &ServoInputLaw::Counts::limited)
+    .def_ro(
+      "stopped", &ServoInputLaw::Counts::stopped,
+      "limits of position or velocity could not be kept");
+  nb::class_<ServoInputLaw, InputLaw>(
+    module, "ServoInputLaw",
+    "A servo law as inputs of one Simulation, with a workspace of its own, as a controller has.")
+    .def(
+      "__init__",
+      [](
+        ServoInputLaw * self, std::shared_ptr<const ServoLaw> law,
+        const std::vector<ReferencePointer> & references, const std::vector<double> & smooth_start,
+        double period)
+      {
+        new (self)
+          ServoInputLaw(std::move(law), ServoDrive{references, smooth_start, period, nullptr});
+      },
+      "law"_a, "references"_a = std::vector<ReferencePointer>(), nb::kw_only(),
+      "smooth_start"_a = std::vector<double>(), "period"_a = 0.0,
+      "references: a ReferenceTrajectory a task; None: it holds what it finds at the start, or "
+      "has\n"
+      "the value that its rows say (ServoConstraint.start_reference).\n"
+      "smooth_start: time in which each is joined [s]. period: the controls are held that long; "
+      "0:\n"
+      "continuous.")
+    .def_prop_ro(
+      "law", [](const ServoInputLaw & l) -> const ServoLaw & { return l.law(); },
+      nb::rv_policy::reference_internal)
+    .def_prop_ro("status", &ServoInputLaw::last_status, "of the last evaluation of the law")
+    .def_prop_ro("counts", [](const ServoInputLaw & l) { return l.counts(); })
+    .def_prop_ro(
+      "result", [](const ServoInputLaw & l) -> const ServoResult & { return l.servo().result(); },
+      nb::rv_policy::reference_internal, "of the last evaluation of the law")
+    .def(
+      "reference",
+      [](const ServoInputLaw & l, const TaskKey & task)
+      { return ServoReference(l.servo().reference(task_of(l.law(), task))); },
+      "task"_a, "What a task follows (a copy).")
+    .def(
+      "set_enabled",
+      [](ServoInputLaw & l, const TaskKey & task, bool enabled)
+      { l.servo().set_enabled(task_of(l.law(), task), enabled); },
+      "task"_a, "enabled"_a, "Whether a task counts.")
+    .def_prop_rw(
+      "external_null_vector",
+      [](ServoInputLaw & l) { return Eigen::VectorXd(l.servo().external_null_vector()); },
+      [](ServoInputLaw & l, const VectorArgument & y)
+      {
+        Eigen::VectorXd & held = l.servo().external_null_vector();
+        held = checked(y, held.size(), "external_null_vector");
+      },
+      "Part of y from outside (l); assign a whole vector.");
+}
+
+}  // namespace
+
+void bind_servo(nb::module_ & module)
+{
+  bind_servo_constraints(module);
+  bind_null_space(module);
+  bind_references(module);
+  bind_results(module);
+  bind_law(module);
+  bind_workspace(module);
+  bind_input_law(module);
+}
+
+}  // namespace constrained_dynamics::python

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/dynamics/dynamics.hpp"
+
+// The virtual motions that the active rows allow, for analyses.
+
+namespace constrained_dynamics
+{
+
+// Directions below this fraction of the largest are not there.
+inline constexpr double kAbsent = 1e-9;
+
+/// An orthonormal basis of the x with `rows` x = 0; rows count by their directions.
+Eigen::MatrixXd null_space(Eigen::MatrixXd rows);
+
+/// A of the active rows, as of the last update_rows.
+Eigen::MatrixXd active_rows(const Dynamics & dynamics, const Workspace & workspace);
+
+}  // namespace constrained_dynamics

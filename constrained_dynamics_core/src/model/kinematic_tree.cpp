@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "model/kinematic_tree.hpp"
+
+#include <cmath>
+
+#include <Eigen/Geometry>
+
+#include "clones.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+/// Axes whose z is the given unit vector; the vector itself where it is an axis already, so that
+/// nothing is rounded there.
+Eigen::Matrix3d axes_with_z(const Eigen::Vector3d & z)
+{
+  Eigen::Matrix3d R;
+  for (int k = 0; k < 3; ++k)
+  {
+    if (z == Eigen::Vector3d::Unit(k))
+    {
+      R << Eigen::Vector3d::Unit((k + 1) % 3), Eigen::Vector3d::Unit((k + 2) % 3), z;
+      return R;
+    }
+  }
+  const Eigen::Vector3d x = z.unitOrthogonal();
+  R << x, z.cross(x), z;
+  return R;
+}
+
+/// What the bodies without parent hang on.
+const BodyMotion kWorld;
+
+/// 0 for finite vectors, NaN otherwise.
+double probe(const Eigen::Vector3d & x) noexcept { return 0.0 * (x(0) + x(1) + x(2)); }
+
+}  // namespace
+
+Eigen::Matrix<double, 4, 3> quaternion_rates(const Eigen::Vector4d & q) noexcept
+{
+  Eigen::Matrix<double, 4, 3> E;
+  E << q(3), -q(2), q(1),  //
+    q(2), q(3), -q(0),     //
+    -q(1), q(0), q(3),     //
+    -q(0), -q(1), -q(2);
+  return 0.5 * E;
+}
+
+TreeData::TreeData(
+  int coordinate_count, int speed_count, int input_count, std::size_t body_count,
+  const std::vector<TreeWrench> & outside)
+: SystemData(coordinate_count, speed_count, input_count),
+  motions(body_count),
+  wrenches(outside),
+  moments(body_count, Eigen::Vector3d::Zero()),
+  momenta(body_count, Eigen::Vector3d::Zero())
+{
+}
+
+KinematicTree::KinematicTree(const Scene & scene)
+{
+  int q = 0;
+  int u = 0;
+  for (const SceneJoint & joint : scene.joints)
+  {
+    TreeBody body;
+    body.kind = joint.kind;
+    body.parent = joint.parent;
+    body.q = q;
+    body.u = u;
+    body.nu = speeds_of(joint.kind);
+    q += coordinates_of(joint.kind);
+    u += body.nu;
+    turns.push_back(
+      is_simple(joint.kind) ? axes_with_z(joint.axis)
+                            : Eigen::Matrix3d(Eigen::Matrix3d::Identity()));
+    const Eigen::Matrix3d R = turns.back();
+    const Eigen::Matrix3d R_parent = joint.parent < 0
+                                       ? Eigen::Matrix3d(Eigen::Matrix3d::Identity())
+                                       : turns[static_cast<std::size_t>(joint.parent)];
+    body.rotation = R_parent.transpose() * joint.placement.linear() * R;
+    body.position = R_parent.transpose() * joint.placement.translation();
+    const Eigen::Vector3d com = R.transpose() * joint.mass.com;
+    body.mass = joint.mass.mass;
+    body.moment = body.mass * com;
+    body.inertia =
+      R.transpose() * joint.mass.inertia * R +
+      body.mass * (com.squaredNorm() * Eigen::Matrix3d::Identity() - com * com.transpose());
+    bodies.push_back(body);
+    total_mass += body.mass;
+  }
+  for (const SceneFrame & frame : scene.frames)
+  {
+    TreeFramePlace place;
+    place.body = frame.joint;
+    const Eigen::Matrix3d R = frame.joint < 0
+                                ? Eigen::Matrix3d(Eigen::Matrix3d::Identity())
+                                : Eigen::Matrix3d(turns[static_cast<std::size_t>(frame.joint)]);
+    place.rotation = R.transpose() * frame.placement.linear();
+    place.position = R.transpose() * frame.placement.translation();
+    frames.push_back(place);
+  }
+  damping.setZero(u);
+  armature.setZero(u);
+  carried_mass_.assign(bodies.size(), 0.0);
+  for (std::size_t i = bodies.size(); i-- > 0;)
+  {
+    carried_mass_[i] += bodies[i].mass;
+    if (bodies[i].parent >= 0)
+    {
+      carried_mass_[static_cast<std::size_t>(bodies[i].parent)] += carried_mass_[i];
+    }
+  }
+}
+
+bool KinematicTree::update_joint(const TreeBody & body, TreeData & data) const noexcept
+{
+  // Joints of several degrees of freedom hang on the world or on a body; their motion in the parent
+  // is put into the rotation and position of the motion, to be carried on by the caller.
+  SystemTerms & terms = data.terms;
+  const Eigen::VectorXd & q = terms.coordinates;
+  const Eigen::VectorXd & u = terms.speeds;
+  Eigen::MatrixXd & C = terms.kinematic_matrix;
+  BodyMotion & motion = data.motions[static_cast<std::size_t>(&body - bodies.data())];
+  if (body.kind == JointKind::kPlanar)
+  {
+    const double c = std::cos(q(body.q + 2));
+    const double s = std::sin(q(body.q + 2));
+    motion.rotation << c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0;
+    motion.position << q(body.q), q(body.q + 1), 0.0;
+    C.block<3, 3>(body.q, body.u) = motion.rotation;
+    const double vx = c * u(body.u) - s * u(body.u + 1);
+    const double vy = s * u(body.u) + c * u(body.u + 1);
+    const double w = u(body.u + 2);
+    terms.rates.segment<3>(body.q) << vx, vy, w;
+    // d/dt of the rotation turns the velocity by 90°, times the angular velocity.
+    terms.acceleration_bias.segment<3>(body.q) << -w * vy, w * vx, 0.0;
+    return true;
+  }
+  // Floating and ball: the quaternion comes last.
+  const Eigen::Index iq = body.q + (body.kind == JointKind::kFloating ? 3 : 0);
+  const Eigen::Index iu = body.u + body.nu - 3;
+  const Eigen::Vector4d quaternion = q.segment<4>(iq);
+  const double norm = quaternion.stableNorm();
+  if (!(norm >= kShortestQuaternion) || !std::isfinite(norm))
+  {
+    return false;
+  }
+  motion.rotation = Eigen::Quaterniond(Eigen::Vector4d(quaternion / norm)).toRotationMatrix();
+  motion.position.setZero();
+  const Eigen::Vector3d omega = u.segment<3>(iu);
+  const Eigen::Matrix<double, 4, 3> E = quaternion_rates(quaternion);
+  C.block<4, 3>(iq, iu) = E;
+  terms.rates.segment<4>(iq).noalias() = E * omega;
+  // ½ q̇ ⊗ ω = ¼ q ⊗ ω ⊗ ω = −¼ |ω|² q.
+  terms.acceleration_bias.segment<4>(iq) = (-0.25 * omega.squaredNorm()) * quaternion;
+  if (body.kind == JointKind::kFloating)
+  {
+    const Eigen::Vector3d v = u.segment<3>(body.u);
+    motion.position = q.segment<3>(body.q);
+    C.block<3, 3>(body.q, body.u) = motion.rotation;
+    terms.rates.segment<3>(body.q).noalias() = motion.rotation * v;
+    terms.acceleration_bias.segment<3>(body.q).noalias() = motion.rotation * omega.cross(v);
+  }
+  return true;
+}
+
+CD_CLONES Status KinematicTree::update(TreeData & data) const noexcept CD_NONBLOCKING
+{
+  SystemTerms & terms = data.terms;
+  double check = 0.0;
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    const TreeBody & body = bodies[i];
+    BodyMotion & m = data.motions[i];
+    const bool grounded = body.parent < 0;
+    const BodyMotion & p = grounded ? kWorld : data.motions[static_cast<std::size_t>(body.parent)];
+    if (is_simple(body.kind))
+    {
+      const double q = terms.coordinates(body.q);
+      const double u = terms.speeds(body.u);
+      terms.rates(body.q) = u;
+      // Axes of the joint at q = 0, then turned about or moved along z.
+      Eigen::Matrix3d B;
+      if (grounded)
+      {
+        B = body.rotation;
+        m.arm = body.position;
+      }
+      else
+      {
+        B.noalias() = p.rotation.lazyProduct(body.rotation);
+        m.arm.noalias() = p.rotation.lazyProduct(body.position);
+      }
+      const Eigen::Vector3d & w = p.angular_velocity;
+      if (body.kind == JointKind::kRevolute)
+      {
+        const double c = std::cos(q);
+        const double s = std::sin(q);
+        m.rotation.col(0) = c * B.col(0) + s * B.col(1);
+        m.rotation.col(1) = c * B.col(1) - s * B.col(0);
+        m.rotation.col(2) = B.col(2);
+        m.position = p.position + m.arm;
+        if (grounded)
+        {
+          m.angular_velocity = u * B.col(2);
+          m.velocity.setZero();
+          m.angular_acceleration_bias.setZero();
+          m.acceleration_bias.setZero();
+        }
+        else
+        {
+          const Eigen::Vector3d turning = u * B.col(2);
+          const Eigen::Vector3d carried = w.cross(m.arm);
+          m.angular_velocity = w + turning;
+          m.velocity = p.velocity + carried;
+          m.angular_acceleration_bias = p.angular_acceleration_bias + w.cross(turning);
+          m.acceleration_bias =
+            p.acceleration_bias + p.angular_acceleration_bias.cross(m.arm) + w.cross(carried);
+        }
+      }
+      else
+      {
+        m.rotation = B;
+        m.arm += q * B.col(2);
+        m.position = p.position + m.arm;
+        const Eigen::Vector3d sliding = u * B.col(2);
+        const Eigen::Vector3d carried = w.cross(m.arm);
+        m.angular_velocity = w;
+        m.velocity = p.velocity + carried + sliding;
+        m.angular_acceleration_bias = p.angular_acceleration_bias;
+        m.acceleration_bias = p.acceleration_bias + p.angular_acceleration_bias.cross(m.arm) +
+                              w.cross(carried + 2.0 * sliding);
+      }
+    }
+    else
+    {
+      if (!update_joint(body, data))
+      {
+        return Status::kNonFiniteInput;
+      }
+      const int nq = coordinates_of(body.kind);
+      check += 0.0 * (terms.rates.segment(body.q, nq).sum() +
+                      terms.acceleration_bias.segment(body.q, nq).sum());
+      const Eigen::Matrix3d B = p.rotation * body.rotation;
+      const Eigen::Vector3d w = p.angular_velocity;
+      m.arm = p.rotation * body.position + B * m.position;
+      m.rotation = (B * m.rotation).eval();
+      m.position = p.position + m.arm;
+      // Speeds of the joint in axes of the moved body.
+      Eigen::Vector3d linear = Eigen::Vector3d::Zero();
+      Eigen::Vector3d angular = Eigen::Vector3d::Zero();
+      const auto u = terms.speeds.segment(body.u, body.nu);
+      if (body.kind == JointKind::kPlanar)
+      {
+        linear = m.rotation.leftCols<2>() * u.head<2>();
+        angular = m.rotation.col(2) * u(2);
+      }
+      else
+      {
+        angular = m.rotation * u.tail<3>();
+        if (body.kind == JointKind::kFloating)
+        {
+          linear = m.rotation * u.head<3>();
+        }
+      }
+      const Eigen::Vector3d carried = w.cross(m.arm);
+      m.angular_velocity = w + angular;
+      m.velocity = p.velocity + carried + linear;
+      m.angular_acceleration_bias = p.angular_acceleration_bias + w.cross(angular);
+      // The axes along which the joint moves turn with the moved body.
+      m.acceleration_bias = p.acceleration_bias + p.angular_acceleration_bias.cross(m.arm) +
+                            w.cross(carried + 2.0 * linear) + angular.cross(linear);
+    }
+    check += probe(m.position) + probe(m.velocity) + probe(m.angular_velocity) +
+             probe(m.acceleration_bias) + probe(m.angular_acceleration_bias);
+  }
+  return check == 0.0 ? Status::kOk : Status::kNonFiniteResult;
+}
+
+void KinematicTree::fill_columns(
+  std::size_t i, const BodyMotion & m, const Eigen::Vector3d & point, Matrix6X & out) const noexcept
+{
+  const TreeBody & body = bodies[i];
+  const Eigen::Vector3d r = point - m.position;
+  const auto turning = [&](int u, int axis)
+  {
+    out.col(u).head<3>() = m.rotation.col(axis).cross(r);
+    out.col(u).tail<3>() = m.rotation.col(axis);
+  };
+  const auto moving = [&](int u, int axis)
+  {
+    out.col(u).head<3>() = m.rotation.col(axis);
+    out.col(u).tail<3>().setZero();
+  };
+  switch (body.kind)
+  {
+    case JointKind::kRevolute:
+      turning(body.u, 2);
+      break;
+    case JointKind::kPrismatic:
+      moving(body.u, 2);
+      break;
+    case JointKind::kPlanar:
+      moving(body.u, 0);
+      moving(body.u + 1, 1);
+      turning(body.u + 2, 2);
+      break;
+    default:
+      for (int k = 0; k < 3; ++k)
+      {
+        turning(body.u + body.nu - 3 + k, k);
+        if (body.kind == JointKind::kFloating)
+        {
+          moving(body.u + k, k);
+        }
+      }
+  }
+}
+
+void KinematicTree::spatial_jacobian(const TreeData & data, Matrix6X & out) const noexcept
+  CD_NONBLOCKING
+{
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    fill_columns(i, data.motions[i], Eigen::Vector3d::Zero(), out);
+  }
+}
+
+void KinematicTree::frame_jacobian(const TreeData & data, int frame, Matrix6X & out) const noexcept
+  CD_NONBLOCKING
+{
+  out.setZero();
+  const TreeFramePlace & f = frames[static_cast<std::size_t>(frame)];
+  if (f.body < 0)
+  {
+    return;
+  }
+  const BodyMotion & own = data.motions[static_cast<std::size_t>(f.body)];
+  const Eigen::Vector3d point = own.position + own.rotation * f.position;
+  for (int i = f.body; i >= 0; i = bodies[static_cast<std::size_t>(i)].parent)
+  {
+    const std::size_t body = static_cast<std::size_t>(i);
+    fill_columns(body, data.motions[body], point, out);
+  }
+}
+
+void KinematicTree::frame_reach(const TreeData & data, int frame, Matrix6X & out) const noexcept
+  CD_NONBLOCKING
+{
+  // A lever is a difference of positions whose rounding goes with the length of the links. With at
+  // least a tenth of them in place of the lever it stays far below kRowRounding.
+  constexpr double kLeast = 0.1;
+  frame_jacobian(data, frame, out);
+  const TreeFramePlace & f = frames[static_cast<std::size_t>(frame)];
+  double length = f.position.norm();  // of the links between the joint and the frame
+  for (int i = f.body; i >= 0; i = bodies[static_cast<std::size_t>(i)].parent)
+  {
+    const TreeBody & body = bodies[static_cast<std::size_t>(i)];
+    for (int u = body.u; u < body.u + body.nu; ++u)
+    {
+      const double angular = out.col(u).tail<3>().norm();
+      out(0, u) = std::max(out.col(u).head<3>().norm(), kLeast * length * angular);
+      out(1, u) = angular;
+    }
+    length += data.motions[static_cast<std::size_t>(i)].arm.norm();
+  }
+}
+
+void KinematicTree::add_generalized_force(
+  const TreeData & data, int body, const Eigen::Vector3d & point, const Eigen::Vector3d & force,
+  const Eigen::Vector3d & torque, VectorRef out) const noexcept CD_NONBLOCKING
+{
+  for (int i = body; i >= 0; i = bodies[static_cast<std::size_t>(i)].parent)
+  {
+    const BodyMotion & m = data.motions[static_cast<std::size_t>(i)];
+    project(
+      static_cast<std::size_t>(i), m, force, torque + (point - m.position).cross(force),
+      [&](int u, double value) { out(u) += value; });
+  }
+}
+
+void KinematicTree::world_wrench(
+  const TreeData & data, const TreeWrench & wrench, Wrench & out) const noexcept CD_NONBLOCKING
+{
+  FrameKinematics frame;
+  frame_kinematics(data, wrench.frame, frame);
+  out.point = frame.position;
+  out.force = wrench.force;
+  out.torque = wrench.torque;
+  if (wrench.expressed_in_frame)
+  {
+    out.force = frame.rotation * wrench.force;
+    out.torque = frame.rotation * wrench.torque;
+  }
+}
+
+void KinematicTree::joint_force(const TreeData & data, VectorRef out) const noexcept CD_NONBLOCKING
+{
+  out = -damping.cwiseProduct(data.terms.speeds);
+  for (const TreeSpring & spring : springs)
+  {
+    out(spring.u) -= spring.stiffness * (data.terms.coordinates(spring.q) - spring.rest);
+  }
+}
+
+template <typename Visit>
+void KinematicTree::visit_carried_moments(const TreeData & data, Visit && visit) const noexcept
+{
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    data.moments[i] = data.motions[i].rotation * bodies[i].moment;
+  }
+  for (std::size_t i = bodies.size(); i-- > 0;)
+  {
+    visit(i, data.moments[i]);
+    if (bodies[i].parent >= 0)
+    {
+      data.moments[static_cast<std::size_t>(bodies[i].parent)] +=
+        data.moments[i] + carried_mass_[i] * data.motions[i].arm;
+    }
+  }
+}
+
+void KinematicTree::gravity_torque(const TreeData & data, VectorRef out) const noexcept
+  CD_NONBLOCKING
+{
+  // Weight of everything that joint i carries, and its moment about the joint.
+  visit_carried_moments(
+    data,
+    [&](std::size_t i, const Eigen::Vector3d & moment)
+    {
+      project(
+        i, data.motions[i], carried_mass_[i] * gravity, moment.cross(gravity),
+        [&](int u, double value) { out(u) = -value; });
+    });
+}
+
+void KinematicTree::mass_jacobian(const TreeData & data, MatrixRef out) const noexcept
+  CD_NONBLOCKING
+{
+  // Row k is the generalized force of a unit force per mass along axis k.
+  visit_carried_moments(
+    data,
+    [&](std::size_t i, const Eigen::Vector3d & moment)
+    {
+      for (int axis = 0; axis < 3; ++axis)
+      {
+        const Eigen::Vector3d e = Eigen::Vector3d::Unit(axis);
+        project(
+          i, data.motions[i], carried_mass_[i] * e, moment.cross(e),
+          [&](int u, double value) { out(axis, u) = value; });
+      }
+    });
+}
+
+Eigen::Vector3d KinematicTree::mass_moment(const TreeData & data) const noexcept CD_NONBLOCKING
+{
+  Eigen::Vector3d moment = Eigen::Vector3d::Zero();
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    moment +=
+      bodies[i].mass * data.motions[i].position + data.motions[i].rotation * bodies[i].moment;
+  }
+  return moment;
+}
+
+double KinematicTree::kinetic_energy(const TreeData & data) const noexcept CD_NONBLOCKING
+{
+  double twice = data.terms.speeds.cwiseAbs2().dot(armature);
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    const BodyMotion & m = data.motions[i];
+    const Eigen::Vector3d w = m.rotation.transpose() * m.angular_velocity;
+    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
+    twice += bodies[i].mass * m.velocity.squaredNorm() +
+             2.0 * m.velocity.dot(m.angular_velocity.cross(moment)) + w.dot(bodies[i].inertia * w);
+  }
+  return 0.5 * twice;
+}
+
+void KinematicTree::mass_moment_rates(
+  const TreeData & data, Eigen::Vector3d & first,
+  Eigen::Vector3d & second) const noexcept CD_NONBLOCKING
+{
+  first.setZero();
+  second.setZero();
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    const BodyMotion & m = data.motions[i];
+    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
+    const Eigen::Vector3d turned = m.angular_velocity.cross(moment);
+    first += bodies[i].mass * m.velocity + turned;
+    second += bodies[i].mass * m.acceleration_bias + m.angular_acceleration_bias.cross(moment) +
+              m.angular_velocity.cross(turned);
+  }
+}
+
+void KinematicTree::momentum(const TreeData & data, VectorRef out) const noexcept CD_NONBLOCKING
+{
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    const BodyMotion & m = data.motions[i];
+    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
+    const Eigen::Vector3d w = m.rotation.transpose() * m.angular_velocity;
+    data.momenta[i] = bodies[i].mass * m.velocity + m.angular_velocity.cross(moment);
+    data.moments[i] = m.rotation * (bodies[i].inertia * w) + moment.cross(m.velocity);
+  }
+  for (std::size_t i = bodies.size(); i-- > 0;)
+  {
+    // Momentum of everything that joint i carries, and its moment about the joint.
+    project(
+      i, data.motions[i], data.momenta[i], data.moments[i],
+      [&](int u, double value) { out(u) = value; });
+    if (bodies[i].parent >= 0)
+    {
+      const auto parent = static_cast<std::size_t>(bodies[i].parent);
+      data.momenta[parent] += data.momenta[i];
+      data.moments[parent] += data.moments[i] + data.motions[i].arm.cross(data.momenta[i]);
+    }
+  }
+  out += armature.cwiseProduct(data.terms.speeds);
+}
+
+double KinematicTree::kinetic_power_bias(const TreeData & data) const noexcept CD_NONBLOCKING
+{
+  double power = 0.0;
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+  {
+    // What it takes to move the body with its accelerations at u̇ = 0, times its velocities.
+    const BodyMotion & m = data.motions[i];
+    const Eigen::Vector3d & w = m.angular_velocity;
+    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
+    const Eigen::Vector3d force = bodies[i].mass * m.acceleration_bias +
+                                  m.angular_acceleration_bias.cross(moment) +
+                                  w.cross(w.cross(moment));
+    const Eigen::Vector3d alpha = m.rotation.transpose() * m.angular_acceleration_bias;
+    const Eigen::Vector3d torque =
+      m.rotation * (bodies[i].inertia * alpha) + moment.cross(m.acceleration_bias);
+    power += m.velocity.dot(force) + w.dot(torque);  // ω · (ω × I ω) = 0
+  }
+  return power;
+}
+
+double KinematicTree::potential_energy(const TreeData & data) const noexcept CD_NONBLOCKING
+{
+  double energy = -gravity.dot(mass_moment(data));
+  for (const TreeSpring & spring : springs)
+  {
+    const double stretch = data.terms.coordinates(spring.q) - spring.rest;
+    energy += 0.5 * spring.stiffness * stretch * stretch;
+  }
+  return energy;
+}
+
+double KinematicTree::potential_power(const TreeData & data) const noexcept CD_NONBLOCKING
+{
+  Eigen::Vector3d first;
+  Eigen::Vector3d second;
+  mass_moment_rates(data, first, second);
+  double power = -gravity.dot(first);
+  for (const TreeSpring & spring : springs)
+  {
+    const double stretch = data.terms.coordinates(spring.q) - spring.rest;
+    power += spring.stiffness * stretch * data.terms.speeds(spring.u);
+  }
+  return power;
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "model/robot_tree.hpp"
+
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+
+#include <Eigen/Eigenvalues>
+
+namespace constrained_dynamics
+{
+
+int coordinates_of(JointKind kind)
+{
+  switch (kind)
+  {
+    case JointKind::kFixed:
+      return 0;
+    case JointKind::kRevolute:
+    case JointKind::kPrismatic:
+      return 1;
+    case JointKind::kPlanar:
+      return 3;
+    case JointKind::kFloating:
+      return 7;
+    case JointKind::kBall:
+      return 4;
+  }
+  return 0;
+}
+
+int speeds_of(JointKind kind)
+{
+  const int nq = coordinates_of(kind);
+  return nq >= 4 ? nq - 1 : nq;
+}
+
+Eigen::Isometry3d isometry(const Pose & pose)
+{
+  Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
+  X.linear() = (Eigen::AngleAxisd(pose.rpy.z(), Eigen::Vector3d::UnitZ()) *
+                Eigen::AngleAxisd(pose.rpy.y(), Eigen::Vector3d::UnitY()) *
+                Eigen::AngleAxisd(pose.rpy.x(), Eigen::Vector3d::UnitX()))
+                 .toRotationMatrix();
+  X.translation() = pose.xyz;
+  return X;
+}
+
+Eigen::Isometry3d simple_motion(JointKind kind, const Eigen::Vector3d & axis, double value)
+{
+  Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
+  if (kind == JointKind::kRevolute)
+  {
+    X.linear() = Eigen::AngleAxisd(value, axis).toRotationMatrix();
+  }
+  else if (kind == JointKind::kPrismatic)
+  {
+    X.translation() = value * axis;
+  }
+  return X;
+}
+
+void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProperties & b)
+{
+  const Eigen::Matrix3d R = X_ab.linear();
+  const Eigen::Matrix3d inertia_b = R * b.inertia * R.transpose();
+  const double mass = a.mass + b.mass;
+  if (!(mass > 0.0))
+  {
+    a.inertia += inertia_b;
+    return;
+  }
+  // Parallel axes with the reduced mass of the two: no difference of large numbers.
+  const Eigen::Vector3d com_b = X_ab * b.com;
+  const Eigen::Vector3d d = com_b - a.com;
+  const double reduced = a.mass * (b.mass / mass);
+  a.inertia +=
+    inertia_b + reduced * (d.squaredNorm() * Eigen::Matrix3d::Identity() - d * d.transpose());
+  a.com += (b.mass / mass) * d;
+  a.mass = mass;
+}
+
+void check_mass_properties(const std::string & who, const MassProperties & mass)
+{
+  if (!(mass.mass > 0.0) || !std::isfinite(mass.mass))
+  {
+    std::ostringstream text;
+    text << who << ": its mass is " << mass.mass
+         << " kg (with everything that is fixed to it); a moving body needs a finite mass above 0";
+    throw std::invalid_argument(text.str());
+  }
+  if (!mass.inertia.allFinite() || !mass.com.allFinite())
+  {
+    throw std::invalid_argument(who + ": its centre of mass or inertia is not finite");
+  }
+  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> solver(mass.inertia, Eigen::EigenvaluesOnly);
+  const Eigen::Vector3d moments = solver.eigenvalues();  // ascending
+  // Descriptions carry some six digits, so that thin plates and rods miss the bounds by that much.
+  const double slack = 1e-6 * moments(2);
+  std::ostringstream text;
+  text << who << ": the principal moments of its inertia about its centre of mass are "
+       << moments(0) << ", " << moments(1) << ", " << moments(2)
+       << " kg m² (with everything that is fixed to it); ";
+  if (!(moments(2) > 0.0))
+  {
+    throw std::invalid_argument(text.str() + "a moving body needs a largest one above 0");
+  }
+  if (!(moments(0) >= -slack))
+  {
+    throw std::invalid_argument(text.str() + "none may be negative");
+  }
+  if (!(moments(2) <= moments(0) + moments(1) + slack))
+  {
+    throw std::invalid_argument(text.str() + "none may exceed the sum of the other two");
+  }
+}
+
+}  // namespace constrained_dynamics

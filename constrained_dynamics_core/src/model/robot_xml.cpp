@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "model/robot_xml.hpp"
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <tinyxml2.h>
+
+#include "model/xml_reader.hpp"
+
+namespace constrained_dynamics
+{
+
+std::string describe(const RobotDescription & robot)
+{
+  std::string text = "robot";
+  if (!robot.name.empty())
+  {
+    text += " '" + robot.name + "'";
+  }
+  if (!robot.source.empty())
+  {
+    text += " (" + robot.source + ")";
+  }
+  return text;
+}
+
+RobotTree read_robot(const RobotDescription & robot, const SizeLimits & limits)
+{
+  const std::string who = describe(robot);
+  switch (robot.format)
+  {
+    case RobotFormat::kUrdf:
+      return read_urdf(robot.text, who, limits);
+    case RobotFormat::kMjcf:
+      return read_mjcf(robot.text, who, robot.ignore_equality, limits);
+    case RobotFormat::kSdf:
+      return read_sdf(robot.text, who, limits);
+  }
+  throw std::invalid_argument(who + ": its format is unknown; allowed are URDF, MJCF and SDF");
+}
+
+RobotFormat detect_format(const std::string & text, const std::string & source)
+{
+  const XmlReader reader(source);
+  tinyxml2::XMLDocument document;
+  const std::string root = reader.parse(text, document).Name();
+  if (root == "robot")
+  {
+    return RobotFormat::kUrdf;
+  }
+  if (root == "mujoco")
+  {
+    return RobotFormat::kMjcf;
+  }
+  if (root == "sdf")
+  {
+    return RobotFormat::kSdf;
+  }
+  reader.fail("the root element is <" + root + ">; allowed are <robot>, <mujoco> and <sdf>");
+}
+
+RobotDescription load_robot_description(const std::string & path)
+{
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
+  if (size < 0)
+  {
+    throw std::invalid_argument("robot description '" + path + "' cannot be read");
+  }
+  if (static_cast<std::size_t>(size) > kMaxDocumentBytes)
+  {
+    throw std::invalid_argument(
+      "robot description '" + path + "' has " + std::to_string(size) +
+      " bytes; at most 10 MB are read");
+  }
+  RobotDescription robot;
+  robot.source = path;
+  robot.text.resize(static_cast<std::size_t>(size));
+  file.seekg(0);
+  file.read(robot.text.data(), size);
+  if (file.gcount() != size)
+  {
+    throw std::invalid_argument("robot description '" + path + "' cannot be read");
+  }
+  robot.format = detect_format(robot.text, path);
+  return robot;
+}
+
+}  // namespace constrained_dynamics

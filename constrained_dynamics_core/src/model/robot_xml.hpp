@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <string>
+
+#include "model/robot_tree.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Reads a robot description into a tree, checking everything that is read. The parsers that come
+/// with Pinocchio are not used: they hide a mass that is no number, a zero axis or exchanged
+/// limits, and a long or deep document takes them down.
+///
+/// @throw std::invalid_argument starting with the document's name, for: no or several root
+/// elements, DTDs, duplicate attributes, numbers that are not numbers (independent of the locale)
+/// or not finite, negative masses, damping and friction, zero axes, lower > upper, empty, missing
+/// and duplicate names, unknown parents, children and joint types, links with several parents,
+/// several roots, loops, more links or longer chains than the limits allow, and kMaxDocumentBytes.
+///
+/// Inertia is judged later, when the links that are fixed to each other are one body.
+RobotTree read_robot(const RobotDescription & robot, const SizeLimits & limits);
+
+/// The readers of the three formats; `who` starts the messages.
+RobotTree read_urdf(const std::string & text, const std::string & who, const SizeLimits & limits);
+RobotTree read_mjcf(
+  const std::string & text, const std::string & who, bool ignore_equality,
+  const SizeLimits & limits);
+RobotTree read_sdf(const std::string & text, const std::string & who, const SizeLimits & limits);
+
+/// "robot 'left'' (left.urdf)": how messages name a robot.
+std::string describe(const RobotDescription & robot);
+
+/// The format of a document by its root element.
+/// @throw std::invalid_argument if it is none of the three.
+RobotFormat detect_format(const std::string & text, const std::string & source);
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "constrained_dynamics/constraints/compliant_row.hpp"
+#include "constrained_dynamics/contact/contact.hpp"
+#include "scenario/scenario_reader.hpp"
+#include "scenario/scenario_system.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Keys of a unilateral constraint, below `unilateral` or directly in a `contact`.
+const std::vector<std::string> & contact_keys();
+
+/// Reads them. @param law where the contact has a law of its row, it is put here.
+Contact read_contact(const ScenarioReader & reader, std::optional<RowLaw> & law);
+
+/// Reads a law of rows: `kind` and its numbers.
+RowLaw read_law(const ScenarioReader & reader);
+
+/// A number or a square matrix.
+Gain read_gain(const ScenarioReader & reader);
+
+/// Reads a dry friction: `coefficient` (of a contact) or `bound`, `static`, `viscous`,
+/// `creep_speed`, `dahl_stiffness`.
+/// @param extra_keys further keys that are allowed.
+DryFriction read_friction(
+  const ScenarioReader & reader, bool of_contact, const std::vector<std::string> & extra_keys = {});
+
+/// Friction of joints: `system.friction` and what the robot descriptions state; none where a drive
+/// imposes the motion. @param reader the section `system`. @pre system.robot is not null.
+void add_joint_frictions(
+  const ScenarioReader & reader, const ScenarioSystem & system,
+  std::vector<std::shared_ptr<const Constraint>> & constraints, std::vector<bool> & active,
+  ScenarioContacts & contacts);
+
+/// Reads the section `events`.
+/// @param start time before which nothing can happen [s].
+std::vector<ScheduledChange> read_events(
+  const ScenarioReader & reader, const ConstraintSet & constraints, const ContactSet & contacts,
+  double start);
+
+}  // namespace constrained_dynamics

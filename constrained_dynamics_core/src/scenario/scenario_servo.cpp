@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "scenario/scenario_servo.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "constrained_dynamics/servo/pose_servo.hpp"
+#include "scenario/scenario_system.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+constexpr double kPi = 3.14159265358979323846;
+
+using ServoPointer = std::shared_ptr<const ServoConstraint>;
+
+/// Keys of an item whatever its type.
+const std::vector<std::string> & pursuit_keys()
+{
+  static const std::vector<std::string> keys = {"reference",     "smooth_start",    "priority",
+                                                "stiffness",     "damping_ratio",   "velocity_gain",
+                                                "position_gain", "first_order_gain"};
+  return keys;
+}
+
+void allow_keys(const ScenarioReader & item, std::vector<std::string> keys)
+{
+  keys.insert(keys.end(), {"name", "type"});
+  keys.insert(keys.end(), pursuit_keys().begin(), pursuit_keys().end());
+  item.allow_keys(keys);
+}
+
+/// Types that are no constraints of `constraints`.
+const std::vector<std::string> & pose_types()
+{
+  static const std::vector<std::string> types = {
+    "pose", "position", "orientation", "relative_pose"};
+  return types;
+}
+
+bool is_pose_type(const std::string & type)
+{
+  return std::find(pose_types().begin(), pose_types().end(), type) != pose_types().end();
+}
+
+ServoPointer read_pose(const ScenarioReader & item, const System & system, const std::string & type)
+{
+  allow_keys(item, {"frame_a", "frame_b", "rows"});
+  const std::vector<std::string> all = FrameCoincidence::all_rows();
+  std::vector<std::string> allowed = all;
+  if (type == "position")
+  {
+    allowed.assign(all.begin(), all.begin() + 3);
+  }
+  if (type == "orientation")
+  {
+    allowed.assign(all.begin() + 3, all.end());
+  }
+  const auto rows = item.find("rows");
+  const std::vector<std::string> chosen = rows ? rows->names() : allowed;
+  for (const std::string & row : chosen)
+  {
+    if (std::find(allowed.begin(), allowed.end(), row) == allowed.end())
+    {
+      rows->fail("no such row of type " + type + suggest(row, allowed));
+    }
+  }
+  const bool needs_b = type == "relative_pose";
+  return std::make_shared<const PoseServo>(
+    item.at("name").name(), system, item.at("frame_a").name(),
+    needs_b || item.has("frame_b") ? item.at("frame_b").name() : "world", chosen);
+}
+
+ServoPointer read_force(const ScenarioReader & item, const ConstraintSet & passive)
+{
+  allow_keys(item, {"constraint", "rows"});
+  const auto rows = item.find("rows");
+  return std::make_shared<const ForceServo>(
+    item.at("name").name(), passive, item.at("constraint").name(),
+    rows ? rows->names() : std::vector<std::string>{});
+}
+
+// ---- references --------------------------------------------------------------------------------
+
+/// A number, or a list of them.
+Eigen::VectorXd read_numbers(const ScenarioReader & reader)
+{
+  if (!reader.node().is_list())
+  {
+    return Eigen::VectorXd::Constant(1, reader.number());
+  }
+  const std::vector<ScenarioReader> items = reader.items();
+  Eigen::VectorXd result(static_cast<Eigen::Index>(items.size()));
+  std::transform(
+    items.begin(), items.end(), result.begin(),
+    [](const ScenarioReader & item) { return item.number(); });
+  return result;
+}
+
+/// The same with one number standing for all, and a value where the key is missing.
+Eigen::VectorXd read_numbers_or(
+  const ScenarioReader & reader, const std::string & key, Eigen::Index count, double fallback)
+{
+  const auto found = reader.find(key);
+  if (!found || !found->node().is_list())
+  {
+    return Eigen::VectorXd::Constant(count, found ? found->number() : fallback);
+  }
+  return read_numbers(*found);
+}
+
+/// Key `value` or `values`.
+ScenarioReader value_or_values(const ScenarioReader & reader)
+{
+  if (reader.has("value") == reader.has("values"))
+  {
+    reader.fail_here("allowed: either 'value' or 'values'");
+  }
+  return reader.at(reader.has("value") ? "value" : "values");
+}
+
+std::vector<std::string> read_formulas(const ScenarioReader & reader)
+{
+  if (!reader.node().is_list())
+  {
+    return {reader.formula()};
+  }
+  std::vector<std::string> result;
+  for (const ScenarioReader & item : reader.items())
+  {
+    result.push_back(item.formula());
+  }
+  return result;
+}
+
+PathTiming read_timing(const ScenarioReader & reader)
+{
+  constexpr double kRamp = 0.5;  // [s], unless an acceleration is given
+  PathTiming timing;
+  timing.speed = reader.at("speed").positive();
+  timing.acceleration = reader.positive_or("acceleration", 1.5 * timing.speed / kRamp);
+  timing.begin = reader.number_or("begin", 0.0);
+  return timing;
+}
+
+ReferencePointer read_constant(const ScenarioReader & reader, const ServoConstraint & servo)
+{
+  return make_constant_reference(servo, read_numbers(value_or_values(reader)));
+}
+
+ReferencePointer read_formula(const ScenarioReader & reader, const ServoConstraint & servo)
+{
+  return make_formula_reference(
+    servo, read_formulas(value_or_values(reader)), reader.scope().names);
+}
+
+ReferencePointer read_minimum_jerk(const ScenarioReader & reader, const ServoConstraint & servo)
+{
+  const Eigen::VectorXd to = read_numbers(reader.at("to"));
+  const double duration = reader.at("duration").positive();
+  if (const auto from = reader.find("from"))
+  {
+    return make_minimum_jerk(
+      servo, read_numbers(*from), to, reader.number_or("begin", 0.0), duration);
+  }
+  if (reader.has("begin"))
+  {
+    reader.at("begin").fail_here("allowed with 'from' only; the motion begins at the start");
+  }
+  return make_constant_reference(servo, to);  // read_smooth_start makes the motion
+}
+
+ReferencePointer read_oscillation(
+  const ScenarioReader & reader, const ServoConstraint & servo, double more_phase)
+{
+  Oscillation oscillation;
+  oscillation.amplitude = read_numbers(reader.at("amplitude"));
+  const Eigen::Index count = oscillation.amplitude.size();
+  reader.at("rate");
+  oscillation.rate = read_numbers_or(reader, "rate", count, 0.0);
+  oscillation.phase = read_numbers_or(reader, "phase", count, 0.0).array() + more_phase;
+  oscillation.centre = read_numbers_or(reader, "centre", count, 0.0);
+  return make_lissajous(servo, oscillation);
+}
+
+ReferencePointer read_lissajous(const ScenarioReader & reader, const ServoConstraint & servo)
+{
+  return read_oscillation(reader, servo, 0.0);
+}
+
+ReferencePointer read_cosine(const ScenarioReader & reader, const ServoConstraint & servo)
+{
+  return read_oscillation(reader, servo, 0.5 * kPi);
+}
+
+ReferencePointer read_polyline(const ScenarioReader & reader, const ServoConstraint & servo)
+{
+  std::vector<Eigen::VectorXd> points;
+  for (const ScenarioReader & point : reader.at("points").items())
+  {
+    points.push_back(read_numbers(point));
+  }
+  const bool is_pose = ReferenceLayout(servo).is_pose();
+  double shortest = std::numeric_limits<double>::max();
+  for (std::size_t i = 0; i + 1 < points.size(); ++i)
+  {
+    if (points[i].size() == points[i + 1].size())
+    {
+      const Eigen::VectorXd way = points[i + 1] - points[i];
+      const double length =
+        is_pose ? way.head(std::min<Eigen::Index>(3, way.size())).norm() : way.norm();
+      shortest = length > 0.0 ? std::min(shortest, length) : shortest;
+    }
+  }
+  return make_polyline(
+    servo, points, reader.positive_or("blend", shortest / 4.0), read_timing(reader));
+}
+
+ReferencePointer read_curve(const ScenarioReader & reader, const ServoConstraint & servo)
+{
+  return make_curve(
+    servo, read_formulas(value_or_values(reader)), reader.at("from").number(),
+    reader.at("to").number(), read_timing(reader), reader.scope().names);
+}
+
+/// How a kind is made; a new kind is one line in the table.
+struct ReferenceRecipe
+{
+  std::string kind;
+  std::vector<std::string> keys;  // besides kind
+  std::function<ReferencePointer(const ScenarioReader &, const ServoConstraint &)> make;
+};
+
+const std::vector<ReferenceRecipe> & reference_recipes()
+{
+  static const std::vector<ReferenceRecipe> table = {
+    {"constant", {"value", "values"}, read_constant},
+    {"formula", {"value", "values"}, read_formula},
+    {"minimum_jerk", {"from", "to", "begin", "duration"}, read_minimum_jerk},
+    {"cosine", {"amplitude", "rate", "phase", "centre"}, read_cosine},
+    {"lissajous", {"amplitude", "rate", "phase", "centre"}, read_lissajous},
+    {"polyline", {"points", "blend", "speed", "acceleration", "begin"}, read_polyline},
+    {"curve", {"value", "values", "from", "to", "speed", "acceleration", "begin"}, read_curve},
+  };
+  return table;
+}
+
+/// Whether an item without reference stays where it is: it says no value of its own.
+bool holds(const ScenarioReader & item)
+{
+  const std::string type = item.at("type").name();
+  const auto joints = item.find("joints");
+  return is_pose_type(type) ||
+         (type == "joint" && !item.has("value") && !(joints && joints->node().is_map())) ||
+         (type == "centre_of_mass" && !item.has("position")) ||
+         ((type == "energy" || type == "kinetic_energy") && !item.has("value"));
+}
+
+}  // namespace
+
+ServoPointer read_servo_constraint(const ScenarioReader & item, const ConstraintSet & passive)
+{
+  if (!item.node().is_map())
+  {
+    item.fail("allowed: a map with the keys name, type, …");
+  }
+  const ScenarioReader type = item.at("type");
+  std::vector<std::string> types = pose_types();
+  types.emplace_back("force");
+  for (const std::string & other : constraint_types())
+  {
+    if (other != "contact")
+    {
+      types.push_back(other);
+    }
+  }
+  if (std::find(types.begin(), types.end(), type.name()) == types.end())
+  {
+    type.fail("unknown type" + suggest(type.name(), types));
+  }
+  if (is_pose_type(type.name()))
+  {
+    return read_pose(item, passive.system(), type.name());
+  }
+  if (type.name() == "force")
+  {
+    return read_force(item, passive);
+  }
+  return std::make_shared<const RowServo>(
+    build_constraint(item, passive.system(), pursuit_keys()),
+    holds(item) ? StartReference::kMeasured : StartReference::kOwn);
+}
+
+ReferencePointer read_reference(const ScenarioReader & item, const ServoConstraint & servo)
+{
+  const auto reference = item.find("reference");
+  if (!reference)
+  {
+    if (item.at("type").name() == "force")
+    {
+      item.at("reference");  // is missing
+    }
+    return holds(item) ? nullptr
+                       : make_constant_reference(
+                           servo, Eigen::VectorXd::Zero(ReferenceLayout(servo).value_count()));
+  }
+  if (!reference->node().is_map())
+  {
+    reference->fail("allowed: a map with the key kind, …");
+  }
+  std::vector<std::string> kinds;
+  for (const ReferenceRecipe & recipe : reference_recipes())
+  {
+    kinds.push_back(recipe.kind);
+  }
+  const std::string kind = reference->at("kind").choice(kinds);
+  const auto found = std::find(kinds.begin(), kinds.end(), kind);
+  const ReferenceRecipe & recipe =
+    reference_recipes()[static_cast<std::size_t>(found - kinds.begin())];
+  std::vector<std::string> keys = recipe.keys;
+  keys.emplace_back("kind");
+  reference->allow_keys(keys);
+  try
+  {
+    return recipe.make(*reference, servo);
+  }
+  catch (const ScenarioError &)
+  {
+    throw;  // says its place already
+  }
+  catch (const std::exception & error)
+  {
+    reference->fail_here(error.what());
+  }
+}
+
+double read_smooth_start(const ScenarioReader & item)
+{
+  const auto own = item.find("smooth_start");
+  const auto reference = item.find("reference");
+  const bool is_motion =
+    reference && reference->at("kind").name() == "minimum_jerk" && !reference->has("from");
+  if (is_motion && own)
+  {
+    own->fail_here("a minimum-jerk motion without 'from' starts where the robot is already");
+  }
+  return is_motion ? reference->at("duration").positive() : own ? own->nonnegative() : 0.0;
+}
+
+}  // namespace constrained_dynamics

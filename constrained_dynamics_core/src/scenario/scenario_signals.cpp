@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "scenario/scenario_signals.hpp"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+/// The robot that a system is or wraps; null where there is none.
+const RigidBodySystem * robot_of(const System & system)
+{
+  return dynamic_cast<const RigidBodySystem *>(&underlying(system));
+}
+
+}  // namespace
+
+bool SignalSource::needs_solution() const
+{
+  switch (kind)
+  {
+    case Kind::kCoordinateAcceleration:
+    case Kind::kSpeedAcceleration:
+    case Kind::kMultiplier:
+    case Kind::kInput:
+    case Kind::kKineticEnergy:
+    case Kind::kPotentialEnergy:
+      return true;
+    default:
+      return false;
+  }
+}
+
+SignalProgram::SignalProgram(
+  const System & system, FormulaProgram program, std::vector<SignalSource> sources)
+: system_(&system),
+  robot_(robot_of(system)),
+  robot_is_wrapped_(robot_ != &system),
+  program_(std::move(program)),
+  sources_(std::move(sources))
+{
+  std::set<int> used;
+  for (int output = 0; output < program_.output_count(); ++output)
+  {
+    used.insert(program_.variables_of(output).begin(), program_.variables_of(output).end());
+  }
+  used_.assign(used.begin(), used.end());
+  uses_gravity_ = std::any_of(
+    used_.begin(), used_.end(),
+    [&](int i)
+    { return sources_[static_cast<std::size_t>(i)].kind == SignalSource::Kind::kGravity; });
+}
+
+SignalProgram::Scratch SignalProgram::make_scratch() const
+{
+  Scratch scratch;
+  scratch.variables.setZero(program_.variable_count());
+  scratch.tape.setZero(program_.tape_size());
+  scratch.values.setZero(program_.output_count());
+  scratch.gravity.setZero(robot_ != nullptr ? robot_->speed_count() : 0);
+  return scratch;
+}
+
+double SignalProgram::value_of(
+  const SignalSource & source, const SystemData & data, const Solution * solution,
+  const Eigen::VectorXd * inputs, const Scratch & scratch) const noexcept CD_NONBLOCKING
+{
+  const SystemTerms & terms = data.terms;
+  FrameKinematics frame;
+  switch (source.kind)
+  {
+    case SignalSource::Kind::kTime:
+      return terms.time;
+    case SignalSource::Kind::kCoordinate:
+      return terms.coordinates(source.index);
+    case SignalSource::Kind::kRate:
+      return terms.rates(source.index);
+    case SignalSource::Kind::kSpeed:
+      return terms.speeds(source.index);
+    case SignalSource::Kind::kCoordinateAcceleration:
+      // q̈ = C u̇ + (q̈ at u̇ = 0)
+      return terms.kinematic_matrix.row(source.index).dot(solution->acceleration) +
+             terms.acceleration_bias(source.index);
+    case SignalSource::Kind::kSpeedAcceleration:
+      return solution->acceleration(source.index);
+    case SignalSource::Kind::kFramePosition:
+      system_->frame_kinematics(data, source.index, frame);
+      return frame.position(source.component);
+    case SignalSource::Kind::kFrameVelocity:
+      system_->frame_kinematics(data, source.index, frame);
+      return frame.velocity(source.component);
+    case SignalSource::Kind::kFrameAngularVelocity:
+      system_->frame_kinematics(data, source.index, frame);
+      return frame.angular_velocity(source.component);
+    case SignalSource::Kind::kGravity:
+      return scratch.gravity(source.index);
+    case SignalSource::Kind::kMultiplier:
+      return solution->multipliers(source.index);
+    case SignalSource::Kind::kInput:
+      return (*inputs)(source.index);
+    case SignalSource::Kind::kKineticEnergy:
+      return system_->kinetic_energy(data);
+    case SignalSource::Kind::kPotentialEnergy:
+      return system_->potential_energy(data);
+  }
+  return 0.0;
+}
+
+Status SignalProgram::evaluate(
+  const SystemData & data, const Solution * solution, const Eigen::VectorXd * inputs,
+  Scratch & scratch) const noexcept CD_NONBLOCKING
+{
+  if (uses_gravity_)
+  {
+    robot_->gravity_torque(
+      robot_is_wrapped_ ? ControlStateSystem::wrapped_data(data) : data, scratch.gravity);
+  }
+  for (const int i : used_)
+  {
+    scratch.variables(i) =
+      value_of(sources_[static_cast<std::size_t>(i)], data, solution, inputs, scratch);
+  }
+  program_.evaluate(scratch.variables.data(), scratch.tape.data(), scratch.values.data());
+  return scratch.values.allFinite() ? Status::kOk : Status::kNonFiniteResult;
+}
+
+SignalNames::SignalNames(const ConstraintSet & set, const FormulaNames & names, bool with_solution)
+: system_(set.system()), set_(set), with_solution_(with_solution)
+{
+  using Kind = SignalSource::Kind;
+  const System & system = system_;
+  const auto add = [&](const std::string & name, Kind kind, int index)
+  {
+    if (!context_.contains(name))
+    {
+      context_.add_variable(name, place({kind, index, 0}));
+    }
+  };
+  const auto add_all = [&](const std::vector<std::string> & all, const char * prefix, Kind kind)
+  {
+    for (std::size_t i = 0; i < all.size(); ++i)
+    {
+      add(prefix + all[i], kind, static_cast<int>(i));
+    }
+  };
+  // Where two meanings share a name the first holds, as in FormulaBinding.
+  add("t", Kind::kTime, 0);
+  add_all(system.coordinate_names(), "", Kind::kCoordinate);
+  add_all(system.speed_names(), "", Kind::kSpeed);
+  add_all(system.coordinate_names(), "d", Kind::kRate);
+  add_all(system.speed_names(), "d", Kind::kSpeedAcceleration);
+  add_all(system.coordinate_names(), "dd", Kind::kCoordinateAcceleration);
+  for (const auto & parameter : names.parameters)
+  {
+    context_.add_parameter(parameter.first, parameter.second);
+  }
+
+  std::vector<std::string> functions;
+  if (!system.frame_names().empty())
+  {
+    functions = {"px", "py", "pz", "vx", "vy", "vz", "wx", "wy", "wz"};
+  }
+  if (robot_of(system) != nullptr)
+  {
+    functions.emplace_back("gravity");
+  }
+  if (with_solution)
+  {
+    functions.insert(functions.end(), {"lambda", "input"});
+    add("kinetic_energy", Kind::kKineticEnergy, 0);
+    add("potential_energy", Kind::kPotentialEnergy, 0);
+  }
+  for (const std::string & function : functions)
+  {
+    if (!context_.contains(function))
+    {
+      context_.add_indexed_function(
+        function, [this](const std::string & f, const std::string & argument)
+        { return resolve(f, argument); });
+    }
+  }
+}
+
+int SignalNames::place(SignalSource source)
+{
+  const auto inserted = places_.insert(
+    {{static_cast<int>(source.kind), source.index, source.component},
+     static_cast<int>(sources_.size())});
+  if (inserted.second)
+  {
+    sources_.push_back(source);
+  }
+  return inserted.first->second;
+}
+
+std::optional<int> SignalNames::resolve(const std::string & function, const std::string & argument)
+{
+  using Kind = SignalSource::Kind;
+  const auto find = [](const std::vector<std::string> & names, const std::string & name)
+  {
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+  };
+  if (function == "gravity")
+  {
+    const std::vector<std::string> & speeds = robot_of(system_)->speed_names();
+    int index = find(speeds, "d" + argument);
+    index = index >= 0 ? index : find(speeds, argument);
+    return index < 0 ? std::nullopt : std::optional<int>(place({Kind::kGravity, index, 0}));
+  }
+  if (function == "input")
+  {
+    const int index = find(system_.input_names(), argument);
+    return index < 0 ? std::nullopt : std::optional<int>(place({Kind::kInput, index, 0}));
+  }
+  if (function == "lambda")
+  {
+    for (int row = 0; row < set_.row_count(); ++row)
+    {
+      if (set_.row_name(row) == argument)
+      {
+        return place({Kind::kMultiplier, row, 0});
+      }
+    }
+    return std::nullopt;
+  }
+  const int frame = find(system_.frame_names(), argument);
+  if (frame < 0)
+  {
+    return std::nullopt;
+  }
+  const Kind kind = function[0] == 'p'   ? Kind::kFramePosition
+                    : function[0] == 'v' ? Kind::kFrameVelocity
+                                         : Kind::kFrameAngularVelocity;
+  return place({kind, frame, function[1] - 'x'});
+}
+
+void SignalNames::add_definition(const std::string & name, const std::string & formula)
+{
+  context_.add_definition(name, formula);
+}
+
+void SignalNames::check(const std::string & formula) const
+{
+  const FormulaProgram program(context_, {formula});
+  for (const int i : program.variables_of(0))
+  {
+    if (!with_solution_ && sources_[static_cast<std::size_t>(i)].needs_solution())
+    {
+      throw std::invalid_argument(
+        "it uses accelerations; allowed: time, coordinates, rates, speeds, frames, gravity");
+    }
+  }
+}
+
+SignalProgram SignalNames::compile(const std::vector<std::string> & formulas) const
+{
+  FormulaProgram program(context_, formulas);
+  return SignalProgram(system_, std::move(program), sources_);
+}
+
+namespace
+{
+
+void add_definitions(const ScenarioReader & root, SignalNames & names)
+{
+  const auto add = [&](const ScenarioReader & map)
+  {
+    for (const auto & [name, formula] : map.entries())
+    {
+      try
+      {
+        names.add_definition(name, formula.formula());
+      }
+      catch (const ScenarioError &)
+      {
+        throw;
+      }
+      catch (const std::exception & error)
+      {
+        formula.fail(std::string("allowed: a formula; ") + error.what());
+      }
+    }
+  };
+  if (const auto map = root.find("definitions"))
+  {
+    add(*map);
+  }
+  if (const auto map = root.at("system").find("definitions"))
+  {
+    add(*map);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<const SignalNames> signal_names(
+  const ScenarioReader & root, const ConstraintSet & set, bool with_solution)
+{
+  std::unique_ptr<SignalNames> names;
+  try
+  {
+    names = std::make_unique<SignalNames>(set, root.scope().names, with_solution);
+  }
+  catch (const std::exception & error)
+  {
+    root.fail_here(std::string("parameters: ") + error.what());
+  }
+  add_definitions(root, *names);
+  return names;
+}
+
+void check_formula(
+  const SignalNames & names, const ScenarioReader & reader, const std::string & formula)
+{
+  try
+  {
+    names.check(formula);
+  }
+  catch (const std::exception & error)
+  {
+    reader.fail(std::string("allowed: a formula; ") + error.what());
+  }
+}
+
+FormulaInputLaw::FormulaInputLaw(
+  std::shared_ptr<const SignalProgram> program, std::vector<int> wrenches)
+: program_(std::move(program)), wrenches_(std::move(wrenches)), scratch_(program_->make_scratch())
+{
+}
+
+Status FormulaInputLaw::evaluate(
+  const System & system, SystemData & data, VectorRef inputs) noexcept CD_NONBLOCKING
+{
+  const Status status = program_->evaluate(data, nullptr, nullptr, scratch_);
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  inputs = scratch_.values.head(inputs.size());
+  const RigidBodySystem * robot = wrenches_.empty() ? nullptr : robot_of(system);
+  Eigen::Index offset = inputs.size();
+  for (const int wrench : wrenches_)
+  {
+    const Eigen::Vector3d force = scratch_.values.segment<3>(offset);
+    const Eigen::Vector3d torque = scratch_.values.segment<3>(offset + 3);
+    if (robot != nullptr)
+    {
+      robot->set_external_wrench(
+        robot != &system ? ControlStateSystem::wrapped_data(data) : data, wrench, force, torque);
+    }
+    offset += 6;
+  }
+  return Status::kOk;
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/constraints/constraint.hpp"
+#include "constrained_dynamics/constraints/formula_binding.hpp"
+#include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/formula/formula.hpp"
+#include "constrained_dynamics/model/control_state_system.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
+#include "constrained_dynamics/model/system.hpp"
+#include "constrained_dynamics/simulation/simulation.hpp"
+#include "constrained_dynamics/status.hpp"
+#include "scenario/scenario_reader.hpp"
+
+namespace constrained_dynamics
+{
+
+/// A number that a signal is made of.
+struct SignalSource
+{
+  enum class Kind
+  {
+    kTime,
+    kCoordinate,
+    kRate,
+    kSpeed,
+    kCoordinateAcceleration,
+    kSpeedAcceleration,
+    kFramePosition,
+    kFrameVelocity,
+    kFrameAngularVelocity,
+    kGravity,
+    kMultiplier,
+    kInput,
+    kKineticEnergy,
+    kPotentialEnergy,
+  };
+  Kind kind = Kind::kTime;
+  int index = 0;
+  int component = 0;
+
+  /// Whether it is known only after a solve.
+  bool needs_solution() const;
+};
+
+/// Formulas over the state and, with a solution, over what was solved: values only.
+class SignalProgram
+{
+public:
+  /// Everything that an evaluation changes.
+  struct Scratch
+  {
+    Eigen::VectorXd variables;
+    Eigen::VectorXd tape;
+    Eigen::VectorXd values;
+    Eigen::VectorXd gravity;
+  };
+
+  SignalProgram() = default;
+  SignalProgram(const System & system, FormulaProgram program, std::vector<SignalSource> sources);
+
+  int size() const { return program_.output_count(); }
+  Scratch make_scratch() const;
+
+  /// Values at the state of the last update_kinematics, into scratch.values.
+  /// @param solution, inputs null where signals use neither.
+  /// Statuses: kOk, kNonFiniteResult. Real-time safe: yes.
+  [[nodiscard]] Status evaluate(
+    const SystemData & data, const Solution * solution, const Eigen::VectorXd * inputs,
+    Scratch & scratch) const noexcept CD_NONBLOCKING;
+
+private:
+  double value_of(
+    const SignalSource & source, const SystemData & data, const Solution * solution,
+    const Eigen::VectorXd * inputs, const Scratch & scratch) const noexcept CD_NONBLOCKING;
+
+  const System * system_ = nullptr;
+  const RigidBodySystem * robot_ = nullptr;
+  bool robot_is_wrapped_ = false;
+  FormulaProgram program_;
+  std::vector<SignalSource> sources_;
+  std::vector<int> used_;
+  bool uses_gravity_ = false;
+};
+
+/// The names that signals may use.
+class SignalNames
+{
+public:
+  /// @param with_solution whether formulas may use accelerations, multipliers, inputs and energies.
+  /// @throw std::invalid_argument for parameters whose name is taken.
+  SignalNames(const ConstraintSet & set, const FormulaNames & names, bool with_solution);
+  SignalNames(const SignalNames &) = delete;
+  SignalNames & operator=(const SignalNames &) = delete;
+
+  /// @throw std::invalid_argument for a name that is taken or a formula that cannot be read.
+  void add_definition(const std::string & name, const std::string & formula);
+  /// Refuses a formula that cannot be read or uses what is not known. @throw std::invalid_argument
+  void check(const std::string & formula) const;
+  SignalProgram compile(const std::vector<std::string> & formulas) const;
+
+private:
+  std::optional<int> resolve(const std::string & function, const std::string & argument);
+  int place(SignalSource source);
+
+  const System & system_;
+  const ConstraintSet & set_;
+  bool with_solution_;
+  FormulaContext context_;
+  std::vector<SignalSource> sources_;
+  std::map<std::tuple<int, int, int>, int> places_;
+};
+
+/// The names for signals of a scenario, with its definitions, over the rows of `set`, which must
+/// live on.
+std::unique_ptr<const SignalNames> signal_names(
+  const ScenarioReader & root, const ConstraintSet & set, bool with_solution);
+
+/// SignalNames::check for a formula at a place of the file.
+void check_formula(
+  const SignalNames & names, const ScenarioReader & reader, const std::string & formula);
+
+/// Inputs and external wrenches by formulas.
+class FormulaInputLaw : public InputLaw
+{
+public:
+  /// @param program the inputs, then six components for each of `wrenches`, which are indices of
+  /// external wrenches.
+  FormulaInputLaw(std::shared_ptr<const SignalProgram> program, std::vector<int> wrenches);
+
+  [[nodiscard]] Status evaluate(const System & system, SystemData & data, VectorRef inputs) noexcept
+    CD_NONBLOCKING override;
+
+private:
+  std::shared_ptr<const SignalProgram> program_;
+  std::vector<int> wrenches_;
+  SignalProgram::Scratch scratch_;
+};
+
+}  // namespace constrained_dynamics

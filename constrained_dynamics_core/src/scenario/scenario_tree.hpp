@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace constrained_dynamics
+{
+
+/// A file that is larger than this is refused [bytes].
+inline constexpr std::size_t kMaxScenarioSize = 1000000;
+/// Deepest nesting of a scenario file.
+inline constexpr int kMaxScenarioDepth = 50;
+/// Most nodes, with aliases and `repeat` expanded.
+inline constexpr std::size_t kMaxScenarioNodes = 100000;
+/// Most text, with aliases, `repeat` and `${…}` expanded [bytes].
+inline constexpr std::size_t kMaxScenarioText = 16000000;
+
+/// What was written, without any meaning: the tree of a YAML document, each node with its place.
+struct ScenarioNode
+{
+  enum class Kind
+  {
+    kNull,
+    kScalar,
+    kList,
+    kMap,
+  };
+
+  Kind kind = Kind::kNull;
+  std::string text;                           ///< of a scalar
+  std::vector<std::string> keys;              ///< of a map, as many as children
+  std::vector<ScenarioNode> children;         ///< of a list or a map
+  int line = 0;                               ///< from 1
+  std::shared_ptr<const std::string> origin;  ///< "--set …" where the node comes from there
+
+  bool is_map() const { return kind == Kind::kMap; }
+  bool is_list() const { return kind == Kind::kList; }
+  bool is_scalar() const { return kind == Kind::kScalar; }
+  /// The child of a key; null if there is none.
+  const ScenarioNode * find(const std::string & key) const;
+  ScenarioNode * find(const std::string & key);
+  /// The value as it is shown in messages: short, on one line.
+  std::string preview() const;
+};
+
+/// Reads one YAML document.
+/// @param source name of the file, for messages.
+/// @throw std::invalid_argument "<source>:<line>: …" for what is no single YAML map without
+/// duplicate keys within the limits above.
+ScenarioNode parse_scenario(const std::string & text, const std::string & source);
+
+/// Applies one `path=value` to the tree.
+/// @throw std::invalid_argument "--set path=value: …".
+void apply_override(ScenarioNode & root, const std::string & assignment);
+
+/// Keys of the root.
+const std::vector<std::string> & scenario_keys();
+
+/// "did you mean 'x'?; allowed: a, b, c" for a name that is none of `names`.
+std::string suggest(const std::string & name, const std::vector<std::string> & names);
+
+/// Counts nodes and bytes of a tree as it grows.
+class ScenarioBudget
+{
+public:
+  /// Returns why the budget is exhausted; empty if it is not.
+  std::string spend(std::size_t nodes, std::size_t bytes);
+
+private:
+  std::size_t nodes_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+#include "simulation/run_book.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+// Dormand and Prince: weights of order 5, and their difference to those of order 4.
+constexpr double kDopriWeights[] = {
+  35.0 / 384.0, 0.0, 500.0 / 1113.0, 125.0 / 192.0, -2187.0 / 6784.0, 11.0 / 84.0, 0.0};
+constexpr double kDopriError[] = {71.0 / 57600.0,      0.0,          -71.0 / 16695.0, 71.0 / 1920.0,
+                                  -17253.0 / 339200.0, 22.0 / 525.0, -1.0 / 40.0};
+
+/// Weights for the part θ of a step: those of the dense output (Hairer, Nørsett, Wanner, Solving
+/// ODEs I, II.6), so that work ends where the motion does.
+std::array<double, 7> dopri_weights(double theta) noexcept
+{
+  // Each is θ² (3 − 2θ) weight + θ² (1 − θ)² (c + d θ), and the ends belong to the first and last.
+  constexpr double kConstant[] = {-12793612615.0 / 11282082432.0,  0.0,
+                                  88272555100.0 / 32700410799.0,   -11083301675.0 / 1880347072.0,
+                                  759212249535.0 / 199316789632.0, -1648467425.0 / 822651844.0,
+                                  74144470.0 / 29380423.0};
+  constexpr double kSlope[] = {157015080.0 / 11282082432.0,      0.0,
+                               -1570150800.0 / 32700410799.0,    785075400.0 / 1880347072.0,
+                               -114463993320.0 / 199316789632.0, 389220480.0 / 822651844.0,
+                               -8293050.0 / 29380423.0};
+  const double left = 1.0 - theta;
+  std::array<double, 7> weights{};
+  for (std::size_t i = 0; i < weights.size(); ++i)
+  {
+    weights[i] = theta * theta * (3.0 - 2.0 * theta) * kDopriWeights[i] +
+                 theta * theta * left * left * (kConstant[i] + kSlope[i] * theta);
+  }
+  weights[0] += theta * left * left;
+  weights[6] -= theta * theta * left;
+  return weights;
+}
+
+// Energies below this fraction of the potential energy are rounding of it.
+constexpr double kEnergyRounding = 1e-10;
+
+}  // namespace
+
+const char * to_string(Work kind) noexcept
+{
+  switch (kind)
+  {
+    case Work::kInputs:
+      return "inputs";
+    case Work::kExternal:
+      return "external";
+    case Work::kForces:
+      return "forces";
+    case Work::kDampers:
+      return "dampers";
+    case Work::kFriction:
+      return "friction";
+    case Work::kContacts:
+      return "contacts";
+    case Work::kPotential:
+      return "potential";
+    case Work::kDriven:
+      return "driven";
+    case Work::kMovingRows:
+      return "moving_rows";
+    case Work::kInhomogeneousRows:
+      return "inhomogeneous_rows";
+    case Work::kStabilisation:
+      return "stabilisation";
+    case Work::kImpacts:
+      return "impacts";
+  }
+  return "unknown";
+}
+
+double EnergyBalance::total_work() const { return std::accumulate(work.begin(), work.end(), 0.0); }
+
+void RunBook::Norms::add(const Norms & other, double factor) noexcept
+{
+  coordinates += factor * other.coordinates;
+  speeds += factor * other.speeds;
+}
+
+RunBook::RunBook(const Dynamics & dynamics, const ContactSet & contacts)
+: dynamics_(dynamics),
+  is_baumgarte_(dynamics.options().stabilisation.kind == Stabilisation::Kind::kBaumgarte)
+{
+  const ConstraintSet & set = dynamics.constraints();
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    constraint_of_row_.push_back(set.constraint_of_row(row));
+    level_of_row_.push_back(set.row(row).level);
+  }
+  is_friction_row_.assign(constraint_of_row_.size(), 0);
+  for (const DryFriction & friction : contacts.frictions())
+  {
+    const int first = set.row_offset(friction.constraint);
+    const int count = set[friction.constraint].row_count();
+    std::fill_n(is_friction_row_.begin() + first, count, static_cast<char>(1));
+    if (friction.dahl_stiffness == 0.0)
+    {
+      dry_frictions_.emplace_back(first, count);
+    }
+  }
+}
+
+void RunBook::forget() noexcept
+{
+  sizes_ = Sizes{};
+  start_.resize(0);
+}
+
+void RunBook::open() noexcept
+{
+  balance_ = EnergyBalance{};
+  error_ = Norms{};
+  pending_ = Norms{};
+  smooth_ = 0;
+  inputs_held_ = false;
+  inputs_jumped_ = false;
+}
+
+void RunBook::start(
+  double time, const ConstVectorRef & x, const Eigen::VectorXd & inputs, Workspace & workspace)
+{
+  const System & system = dynamics_.system();
+  change_.setZero(x.size());
+  inputs_ = inputs;
+  for (auto * vectors : {&old_x_, &old_slope_})
+  {
+    vectors->fill(Eigen::VectorXd::Zero(x.size()));
+  }
+  slopes_.fill(Eigen::VectorXd::Zero(x.size()));
+  measure(inputs, workspace);
+  balance_.start = last_.kinetic + last_.potential;
+  account(time, last_);
+  if (start_.size() > 0)
+  {
+    return;
+  }
+  start_ = x;
+  start_time_ = time;
+  // A solve along the tree has no Q.
+  weight_.setZero(system.speed_count());
+  if (system.update_dynamics(workspace.system_data()) == Status::kOk)
+  {
+    weight_ = workspace.terms().mass_matrix.diagonal().cwiseAbs();
+  }
+  for (const int speed : system.driven_speeds())
+  {
+    weight_(speed) = 0.0;  // controls have other units
+  }
+}
+
+// ---- power
+// ------------------------------------------------------------------------------
+
+void RunBook::measure(const Eigen::VectorXd & inputs, Workspace & workspace) noexcept CD_NONBLOCKING
+{
+  const System & system = dynamics_.system();
+  const Solution & solution = workspace.solution();
+  last_.kinetic = system.kinetic_energy(workspace.system_data());
+  last_.potential = system.potential_energy(workspace.system_data());
+  SystemPower power;
+  balance_.available = system.power(
+    workspace.system_data(), solution.acceleration, inputs, solution.constraint_force, power);
+  last_.power.fill(0.0);
+  if (!balance_.available)
+  {
+    return;
+  }
+  const auto book = [this](Work kind) -> double &
+  { return last_.power[static_cast<std::size_t>(kind)]; };
+  book_rows(power, workspace);
+  book(Work::kInputs) = power.inputs;
+  book(Work::kExternal) = power.external;
+  book(Work::kForces) = power.forces;
+  book(Work::kDampers) = power.dampers;
+  book(Work::kPotential) = power.potential;
+  book(Work::kDriven) = power.driven;
+}
+
+/// Splits the power of F^c.
+void RunBook::book_rows(SystemPower & system, Workspace & workspace) noexcept
+{
+  const auto book = [this](Work kind) -> double &
+  { return last_.power[static_cast<std::size_t>(kind)]; };
+  const Rows & rows = workspace.rows();
+  const Eigen::VectorXd & lambda = workspace.solution().multipliers;
+  const Eigen::VectorXd & u = workspace.terms().speeds;
+  const std::vector<int> & driven = dynamics_.system().driven_speeds();
+  double rest = system.constraints;
+  double drift = 0.0;
+  bool has_position = false;
+  bool has_other = false;
+  for (std::size_t i = 0; i < constraint_of_row_.size(); ++i)
+  {
+    const auto row = static_cast<Eigen::Index>(i);
+    if (lambda(row) == 0.0)
+    {
+      continue;
+    }
+    // Constraints act on driven speeds as well, and drives take it up.
+    for (std::size_t k = 0; k < driven.size(); ++k)
+    {
+      const double power =
+        lambda(row) * rows.driven_jacobian(row, static_cast<Eigen::Index>(k)) * u(driven[k]);
+      system.driven -= power;
+      rest += power;
+    }
+    if (!workspace.is_active(constraint_of_row_[i]))
+    {
+      // A force that is given; contacts have A.
+      const double power = lambda(row) * rows.jacobian.row(row).dot(u);
+      book(is_friction_row_[i] != 0 ? Work::kFriction : Work::kContacts) += power;
+      rest -= power;
+      continue;
+    }
+    const bool is_position = level_of_row_[i] == RowLevel::kPosition;
+    has_position = has_position || is_position;
+    has_other = has_other || !is_position;
+    if (level_of_row_[i] != RowLevel::kAcceleration)
+    {
+      drift += lambda(row) * rows.velocity(row);
+    }
+  }
+  // Dry friction takes from the slip; where it gives, beyond the end of a slip, that is error.
+  for (const auto & [first, count] : dry_frictions_)
+  {
+    if (!workspace.is_active(constraint_of_row_[static_cast<std::size_t>(first)]))
+    {
+      const double power = lambda.segment(first, count).dot(rows.velocity.segment(first, count));
+      book(Work::kFriction) -= std::max(0.0, power);
+    }
+  }
+  rest -= drift;
+  // Off the rows constraint forces work: by intention with Baumgarte's terms, else by error.
+  book(Work::kStabilisation) = is_baumgarte_ ? drift : 0.0;
+  if (has_position && has_other)
+  {
+    const double size = workspace.solution().constraint_force.cwiseAbs().dot(u.cwiseAbs());
+    const double inhomogeneous =
+      std::abs(rest) > kEnergyRounding * size ? inhomogeneous_power(workspace) : 0.0;
+    book(Work::kInhomogeneousRows) = inhomogeneous;
+    book(Work::kMovingRows) = rest - inhomogeneous;
+    return;
+  }
+  book(has_other ? Work::kInhomogeneousRows : Work::kMovingRows) = rest;
+}
+
+/// λᵀ (A u − ψ) of velocity rows and λᵀ A u of acceleration rows.
+double RunBook::inhomogeneous_power(Workspace & workspace) const noexcept
+{
+  const SystemTerms & terms = workspace.terms();
+  const Eigen::VectorXd & u = terms.speeds;
+  const std::vector<int> & driven = dynamics_.system().driven_speeds();
+  if (
+    workspace.solution().along_tree &&
+    dynamics_.update_rows(terms.time, terms.coordinates, terms.speeds, workspace) != Status::kOk)
+  {
+    return 0.0;
+  }
+  const Rows & rows = workspace.rows();
+  double power = 0.0;
+  for (std::size_t i = 0; i < constraint_of_row_.size(); ++i)
+  {
+    const auto row = static_cast<Eigen::Index>(i);
+    if (level_of_row_[i] == RowLevel::kPosition || !workspace.is_active(constraint_of_row_[i]))
+    {
+      continue;
+    }
+    double velocity = rows.jacobian.row(row).dot(u);
+    for (std::size_t k = 0; k < driven.size(); ++k)
+    {
+      velocity += rows.driven_jacobian(row, static_cast<Eigen::Index>(k)) * u(driven[k]);
+    }
+    velocity -= level_of_row_[i] == RowLevel::kVelocity ? rows.velocity(row) : 0.0;
+    power += workspace.solution().multipliers(row) * velocity;
+  }
+  return power;
+}
+
+// ---- work
+// ------------------------------------------------------------------------------
+
+void RunBook::add_work(const std::array<double, kWorkKinds> & work) noexcept
+{
+  for (std::size_t k = 0; k < kWorkKinds; ++k)
+  {
+    balance_.work[k] += work[k];
+    sizes_.work += std::abs(work[k]);
+  }
+}
+
+void RunBook::keep_stage(int i, const Eigen::VectorXd & inputs) noexcept CD_NONBLOCKING
+{
+  stages_[static_cast<std::size_t>(i)] = last_;
+  const bool is_same = inputs == inputs_;
+  // A law that takes samples: the same in all stages of a step, and then others.
+  inputs_jumped_ = i == 0 ? inputs_held_ && !is_same : inputs_jumped_;
+  inputs_held_ = i == 0 || (inputs_held_ && is_same);
+  inputs_ = inputs;
+}
+
+void RunBook::add_step(double h, const double * weights, int stage_count) noexcept CD_NONBLOCKING
+{
+  std::array<double, kWorkKinds> work{};
+  for (std::size_t i = 0; i < static_cast<std::size_t>(stage_count); ++i)
+  {
+    for (std::size_t k = 0; k < kWorkKinds; ++k)
+    {
+      work[k] += h * weights[i] * stages_[i].power[k];
+    }
+  }
+  add_work(work);
+}
+
+void RunBook::account(double time, const Sample & at) noexcept
+{
+  time_ = time;
+  sizes_.kinetic = std::max(sizes_.kinetic, at.kinetic);
+  sizes_.potential = std::max(sizes_.potential, std::abs(at.potential));
+  balance_.end = at.kinetic + at.potential;
+  balance_.error = balance_.end - balance_.start - balance_.total_work();
+  balance_.scale = std::max({sizes_.kinetic, sizes_.work, kEnergyRounding * sizes_.potential});
+  if (!(std::abs(balance_.error) <= balance_.largest_error))
+  {
+    balance_.largest_error = std::abs(balance_.error);
+    balance_.time_of_largest_error = time;
+  }
+}
+
+void RunBook::add_events(const std::vector<ContactEvent> & events, std::size_t first) noexcept
+{
+  if (first >= events.size())
+  {
+    return;
+  }
+  interrupt();
+  std::array<double, kWorkKinds> work{};
+  double & impacts = work[static_cast<std::size_t>(Work::kImpacts)];
+  const ContactEvent * last = nullptr;
+  for (std::size_t i = first; i < events.size(); ++i)
+  {
+    const ContactEvent & event = events[i];
+    const bool is_impact = event.kind == ContactEventKind::kImpact;
+    const bool is_change = event.kind == ContactEventKind::kImpulse ||
+                           event.kind == ContactEventKind::kSwitchOn ||
+                           event.kind == ContactEventKind::kSwitchOff;
+    if (!is_impact && !is_change)
+    {
+      continue;  // a change of modes does no work
+    }
+    // What strikes together, or changes at one instant, each carries the change of the whole.
+    const bool is_same = last != nullptr && event.time == last->time &&
+                         event.energy_change == last->energy_change &&
+                         is_impact == (last->kind == ContactEventKind::kImpact);
+    impacts += is_same ? 0.0 : event.energy_change;
+    last = &event;
+  }
+  add_work(work);
+}
+
+void RunBook::finish(double time) noexcept
+{
+  account(time, last_);
+  error_.add(pending_);
+  pending_ = Norms{};
+}
+
+// ---- error of the steps
+// ------------------------------------------------------------------------------
+
+RunBook::Norms RunBook::norms(const ConstVectorRef & dx, const Workspace & workspace) const noexcept
+{
+  const Eigen::Index nq = workspace.terms().coordinates.size();
+  const Eigen::MatrixXd & C = workspace.terms().kinematic_matrix;
+  Norms squares;
+  for (Eigen::Index i = 0; i < weight_.size(); ++i)
+  {
+    // The columns of C are orthogonal where they are not units, as those of quaternions are.
+    const double length = C.col(i).squaredNorm();
+    const double along = length > 0.0 ? C.col(i).dot(dx.head(nq)) / length : 0.0;
+    squares.coordinates += weight_(i) * along * along;
+    squares.speeds += weight_(i) * dx(nq + i) * dx(nq + i);
+  }
+  return {std::sqrt(squares.coordinates), std::sqrt(squares.speeds)};
+}
+
+void RunBook::see(const ConstVectorRef & x, const Workspace & workspace) noexcept
+{
+  sizes_.place = std::max(sizes_.place, norms(x, workspace).coordinates);
+  change_ = x;
+  change_.head(workspace.terms().coordinates.size()) -=
+    start_.head(workspace.terms().coordinates.size());
+  const Norms size = norms(change_, workspace);
+  sizes_.state.coordinates = std::max(sizes_.state.coordinates, size.coordinates);
+  sizes_.state.speeds = std::max(sizes_.state.speeds, size.speeds);
+}
+
+void RunBook::reach(
+  double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
+  const Workspace & workspace) noexcept CD_NONBLOCKING
+{
+  if (smooth_ > 0 && time == old_time_[0])
+  {
+    return;  // a step that is made again
+  }
+  account(time, last_);
+  see(x, workspace);
+  if (inputs_jumped_)
+  {
+    interrupt();
+    inputs_jumped_ = false;
+  }
+  const double h = time - old_time_[0];
+  if (smooth_ >= 2 && std::abs(h - (old_time_[0] - old_time_[1])) <= 1e-6 * h)
+  {
+    change_ = x - old_x_[1] - h / 3.0 * (x_dot + 4.0 * old_slope_[0] + old_slope_[1]);
+    // Half of it belongs to either step; the first has no pair before.
+    error_.add(norms(change_, workspace), smooth_ == 2 ? 1.0 : 0.5);
+    pending_ = Norms{};
+  }
+  else if (smooth_ >= 1)
+  {
+    change_ = x - old_x_[0] - h / 2.0 * (x_dot + old_slope_[0]);
+    error_.add(pending_);
+    pending_ = norms(change_, workspace);
+  }
+  else
+  {
+    pending_ = Norms{};
+  }
+  std::swap(old_x_[0], old_x_[1]);
+  std::swap(old_slope_[0], old_slope_[1]);
+  old_time_[1] = old_time_[0];
+  old_x_[0] = x;
+  old_slope_[0] = x_dot;
+  old_time_[0] = time;
+  ++smooth_;
+}
+
+void RunBook::record_stage(const ConstVectorRef & slope) noexcept
+{
+  stages_[position_] = last_;
+  slopes_[position_] = slope;
+  position_ = position_ + 1 == kMostStages ? 1 : position_ + 1;
+}
+
+void RunBook::add_dopri_step(
+  double time, double step_end, double end, const ConstVectorRef & x,
+  const Workspace & workspace) noexcept
+{
+  account(time, stages_[0]);
+  see(x, workspace);
+  const double h = step_end - time;
+  const std::array<double, kMostStages> weights = dopri_weights((end - time) / h);
+  add_step(h, weights.data(), static_cast<int>(kMostStages));
+  change_.setZero();
+  for (std::size_t i = 0; i < kMostStages; ++i)
+  {
+    change_ += h * kDopriError[i] * slopes_[i];
+  }
+  error_.add(norms(change_, workspace));
+  stages_[0] = stages_[kMostStages - 1];
+  slopes_[0].swap(slopes_[kMostStages - 1]);
+}
+
+void RunBook::add_sampled_step(
+  double time, double end, const ConstVectorRef & x, const ConstVectorRef & error,
+  const Workspace & workspace) noexcept
+{
+  constexpr double kSimpson[] = {1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0};
+  account(time, stages_[0]);
+  see(x, workspace);
+  add_step(end - time, kSimpson, 3);
+  error_.add(norms(error, workspace));
+}
+
+double RunBook::step_error() const noexcept
+{
+  // Displacements below this fraction of the coordinates are rounding of them.
+  constexpr double kRounding = 1e-9;
+  const double place = kRounding * sizes_.place;
+  const double duration = time_ - start_time_;
+  const double speed =
+    std::max(std::sqrt(2.0 * balance_.scale), duration > 0.0 ? place / duration : 0.0);
+  const double rest_speed = std::sqrt(2.0 * kEnergyRounding * sizes_.potential);
+  const auto ratio = [](double error, double size) { return size > 0.0 ? error / size : 0.0; };
+  return std::max(
+    ratio(error_.speeds, std::max(sizes_.state.speeds, speed)),
+    ratio(error_.coordinates, std::max({sizes_.state.coordinates, place, rest_speed * duration})));
+}
+
+}  // namespace constrained_dynamics

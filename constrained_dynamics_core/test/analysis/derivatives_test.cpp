@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+// Derivatives of the constrained system against central differences of the whole solution.
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <Eigen/Dense>
+
+#include "constrained_dynamics/analysis/derivatives.hpp"
+#include "constrained_dynamics/constraints/function_constraint.hpp"
+#include "constrained_dynamics/scenario/scenario.hpp"
+#include "support/every_joint.hpp"
+
+namespace constrained_dynamics
+{
+namespace
+{
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+bool in_campaign() { return std::getenv("CD_CAMPAIGN") != nullptr; }
+
+class Random
+{
+public:
+  explicit Random(unsigned seed) : generator_(seed) { std::cout << "seed " << seed << "\n"; }
+  VectorXd vector(Eigen::Index size, double width)
+  {
+    std::uniform_real_distribution<double> draw(-width, width);
+    return VectorXd::NullaryExpr(size, [&]() { return draw(generator_); });
+  }
+
+private:
+  std::mt19937 generator_;
+};
+
+/// A state of a constrained system with everything that acts on it.
+struct Case
+{
+  std::shared_ptr<const Dynamics> dynamics;
+  std::unique_ptr<Workspace> workspace;
+  State state;
+  VectorXd inputs;
+};
+
+Case make_case(std::shared_ptr<const Dynamics> dynamics, const State & state)
+{
+  Case result;
+  result.dynamics = std::move(dynamics);
+  result.workspace = std::make_unique<Workspace>(*result.dynamics);
+  result.state = state;
+  result.inputs.setZero(result.dynamics->system().input_count());
+  return result;
+}
+
+/// Moves coordinates, speeds and inputs at random and back to the manifold.
+bool shake(Random & random, double width, double speed_width, Case & at)
+{
+  const Dynamics & dynamics = *at.dynamics;
+  const System & system = dynamics.system();
+  Workspace & workspace = *at.workspace;
+  State state = at.state;
+  if (dynamics.update_rows(state.time, state.q, state.u, workspace) != Status::kOk)
+  {
+    return false;
+  }
+  state.q += workspace.terms().kinematic_matrix * random.vector(system.speed_count(), width);
+  system.normalise(state.q);
+  state.u += random.vector(system.speed_count(), speed_width);
+  if (
+    dynamics.project_position(state.time, state.q, workspace) != Status::kOk ||
+    dynamics.project_velocity(state.time, state.q, state.u, workspace) != Status::kOk)
+  {
+    return false;
+  }
+  at.state = state;
+  at.inputs = random.vector(system.input_count(), 3.0);
+  return true;
+}
+
+/// u̇, λ and F^c, one below the other.
+VectorXd solution_at(const Case & at, const VectorXd & q, const VectorXd & u, const VectorXd & tau)
+{
+  Workspace & workspace = *at.workspace;
+  const Status status = at.dynamics->solve(at.state.time, q, u, tau, workspace);
+  EXPECT_TRUE(has_output(status)) << to_string(status);
+  const Solution & solution = workspace.solution();
+  VectorXd result(
+    solution.acceleration.size() + solution.multipliers.size() + solution.constraint_force.size());
+  result << solution.acceleration, solution.multipliers, solution.constraint_force;
+  return result;
+}
+
+/// Central difference of fourth order of the solution along a direction of (δ, u, τ).
+VectorXd difference(const Case & at, const MatrixXd & C, const VectorXd & direction)
+{
+  const System & system = at.dynamics->system();
+  const Eigen::Index n = system.speed_count();
+  // Small against the curvature of rows that are not far from singular; rounding is 1e-12 then.
+  const double step = 2e-4 / std::max(1.0, direction.norm());
+  const auto value = [&](double length)
+  {
+    VectorXd q = at.state.q + length * C * direction.head(n);
+    system.normalise(q);
+    return solution_at(
+      at, q, at.state.u + length * direction.segment(n, n),
+      at.inputs + length * direction.tail(system.input_count()));
+  };
+  const VectorXd near = value(step) - value(-step);
+  const VectorXd far = value(2.0 * step) - value(-2.0 * step);
+  return (8.0 * near - far) / (12.0 * step);
+}
+
+MatrixXd stacked(const SolutionDerivatives & d)
+{
+  const Eigen::Index n = d.acceleration_q.rows();
+  const Eigen::Index m = d.multipliers_q.rows();
+  MatrixXd result(2 * n + m, 2 * n + d.acceleration_input.cols());
+  result << d.acceleration_q, d.acceleration_u, d.acceleration_input, d.multipliers_q,
+    d.multipliers_u, d.multipliers_input, d.constraint_force_q, d.constraint_force_u,
+    d.constraint_force_input;
+  return result;
+}
+
+/// Directions of (δ, u, τ) that keep φ, φ̇ and ψ to first order.
+MatrixXd tangent_directions(const SolutionDerivatives & d)
+{
+  const Eigen::Index m = d.position_q.rows();
+  const Eigen::Index n = d.position_q.cols();
+  const Eigen::Index l = d.acceleration_input.cols();
+  MatrixXd rows = MatrixXd::Zero(2 * m, 2 * n);
+  rows << d.position_q, MatrixXd::Zero(m, n), d.velocity_q, d.velocity_u;
+  Eigen::FullPivLU<MatrixXd> lu(rows);
+  lu.setThreshold(1e-9);
+  const MatrixXd kernel =
+    rows.rows() == 0 ? MatrixXd::Identity(2 * n, 2 * n) : MatrixXd(lu.kernel());
+  MatrixXd result = MatrixXd::Zero(2 * n + l, kernel.cols() + l);
+  result.topLeftCorner(2 * n, kernel.cols()) = kernel;
+  result.bottomRightCorner(l, l).setIdentity();
+  return result;
+}
+
+/// Compares with differences: in all directions, or only in those that keep the rows. Numbers of
+/// one kind (u̇, λ, F^c) are relative to the largest of their kind in the whole derivative; F^c is a
+/// difference of forces, so these count, too.
+void expect_differences(const Case & at, bool tangent_only, const std::string & what)
+{
+  SolutionDerivatives d;
+  const Status status =
+    differentiate(*at.dynamics, at.state.time, at.state.q, at.state.u, at.inputs, *at.workspace, d);
+  ASSERT_EQ(status, Status::kOk) << what;
+  const MatrixXd C = at.workspace->terms().kinematic_matrix;
+  const MatrixXd analytic = stacked(d);
+  const MatrixXd directions = tangent_only
+                                ? tangent_directions(d)
+                                : MatrixXd(MatrixXd::Identity(analytic.cols(), analytic.cols()));
+  const Eigen::Index n = d.acceleration_q.rows();
+  const Eigen::Index m = d.multipliers_q.rows();
+  const MatrixXd expected = analytic * directions;
+  MatrixXd found(expected.rows(), expected.cols());
+  for (Eigen::Index k = 0; k < directions.cols(); ++k)
+  {
+    found.col(k) = difference(at, C, directions.col(k));
+  }
+  const std::vector<std::pair<Eigen::Index, Eigen::Index>> parts{{0, n}, {n, m}, {n + m, n}};
+  const char * names[] = {"acceleration", "multipliers", "constraint force"};
+  for (std::size_t i = 0; i < parts.size(); ++i)
+  {
+    const MatrixXd a = expected.middleRows(parts[i].first, parts[i].second);
+    const MatrixXd b = found.middleRows(parts[i].first, parts[i].second);
+    if (a.size() == 0)
+    {
+      continue;
+    }
+    double size = std::max(1e-3, a.cwiseAbs().maxCoeff());
+    if (i == 2)
+    {
+      const MatrixXd inertial = at.workspace->terms().mass_matrix * expected.topRows(n);
+      size = std::max(size, inertial.cwiseAbs().maxCoeff());
+    }
+    EXPECT_LE((a - b).cwiseAbs().maxCoeff(), 1e-6 * size)
+      << what << ", " << names[i] << ", size " << size;
+  }
+}
+
+struct Example
+{
+  const char * name;
+  const char * override_1;
+  const char * override_2;
+  double width;       // of the random motion of the coordinates
+  bool tangent_only;  // redundant rows: λ is defined along the manifold
+  bool all_analytic;
+};
+
+void PrintTo(const Example & example, std::ostream * out) { *out << example.name; }
+
+class Derivatives : public testing::TestWithParam<Example>
+{
+};
+
+TEST_P(Derivatives, when_state_is_random_expect_central_differences)
+{
+  const Example & example = GetParam();
+  std::vector<std::string> overrides;
+  for (const char * text : {example.override_1, example.override_2})
+  {
+    if (text[0] != '\0')
+    {
+      overrides.push_back(text);
+    }
+  }
+  const Scenario scenario =
+    Scenario::load(std::string(CD_CONFIG) + "/scenarios/" + example.name + ".yaml", overrides);
+  Random random(7);
+  const int wanted = in_campaign() ? 50 : 3;
+  int found = 0;
+  for (int trial = 0; trial < 4 * wanted && found < wanted; ++trial)
+  {
+    Case at = make_case(scenario.dynamics(), scenario.initial());
+    scenario.switch_constraints(*at.workspace);
+    at.dynamics->analyse(at.state, *at.workspace);
+    if (!shake(random, example.width, 0.5, at))
+    {
+      continue;
+    }
+    ++found;
+    expect_differences(at, example.tangent_only, std::string(example.name));
+    SolutionDerivatives d;
+    ASSERT_EQ(
+      differentiate(
+        *at.dynamics, at.state.time, at.state.q, at.state.u, at.inputs, *at.workspace, d),
+      Status::kOk);
+    EXPECT_EQ(d.system_is_analytic, example.all_analytic);
+    for (const bool analytic : d.constraint_is_analytic)
+    {
+      EXPECT_EQ(analytic, example.all_analytic);
+    }
+  }
+  EXPECT_GE(found, 1) << "no state could be assembled";
+}
+
+constexpr char kBaumgarte[] =
+  "stabilisation={kind: baumgarte, velocity_gain: -7, position_gain: -13, nonholonomic_gain: -5}";
+
+INSTANTIATE_TEST_SUITE_P(
+  systems, Derivatives,
+  testing::Values(
+    Example{"thesis_2_1", "", "", 0.3, false, true},
+    Example{"thesis_2_2", "", "", 0.3, false, true},
+    Example{"thesis_3_1_linear", "", "", 0.3, false, true},
+    Example{"thesis_3_1_nonlinear", "", "", 0.1, false, true},
+    Example{"thesis_4_1", "", "", 0.2, false, true},
+    Example{"thesis_4_3", "", "", 0.2, false, true},
+    Example{"blajer_disk", "", "", 0.3, false, true},
+    Example{"blajer_disk", kBaumgarte, "", 0.3, false, true},
+    Example{"andrews", "", "", 0.02, false, true},
+    Example{"constant_speed_particle", "", "", 0.1, false, true},
+    Example{"chaplygin_sleigh", "", "", 0.3, false, true},
+    Example{"chaplygin_sleigh_robot", "", "", 0.3, false, true},
+    Example{"heavy_top", "", "", 0.3, false, true},
+    Example{"heavy_top_minimal", "", "", 0.3, false, true},
+    Example{"four_bar", "", "", 0.2, false, true},
+    Example{"four_bar", kBaumgarte, "", 0.2, false, true},
+    Example{"four_bar_driven", "", "", 0.1, false, true},
+    Example{"slider_crank", "", "", 0.2, false, true},
+    Example{"slider_crank_minimal", "", "", 0.2, false, true},
+    Example{"panda_cutter", "", "", 0.05, false, true},
+    Example{"panda_cutter", kBaumgarte, "", 0.05, false, true},
+    Example{"rolling_coin", "", "", 0.2, false, true},
+    Example{"sphere_on_incline", "", "", 0.3, false, true},
+    Example{"steady_turn", "", "", 0.2, false, true},
+    Example{"n_four_bar", "N=3", "", 0.1, false, true},
+    Example{"four_bar_hinge", "", "", 0.2, true, true},
+    Example{"bricard", "", "", 0.1, true, true}),
+  [](const testing::TestParamInfo<Example> & test)
+  { return std::string(test.param.name) + "_" + std::to_string(test.index); });
+
+TEST(SolutionDerivatives, when_rows_are_of_any_kind_on_any_joint_expect_central_differences)
+{
+  const std::vector<std::string> kinds = {
+    "",
+    "{name: c, type: frame_coincidence, frame_a: tip, frame_b: seat}",
+    "{name: c, type: frame_coincidence, frame_a: tip, frame_b: seat, rows: [x, rx, rz]}",
+    "{name: c, type: frame_coincidence, frame_a: tip, frame_b: world, rows: [y, ry]}",
+    "{name: c, type: point_on_plane, frame_a: tip, frame_b: seat, normal: [1, 2, -1], offset: 0.2}",
+    "{name: c, type: point_on_line, frame_a: seat, frame_b: tip, direction: [1, -2, 1]}",
+    "{name: c, type: distance, frame_a: tip, frame_b: seat, length: 1.5}",
+    "{name: c, type: knife_edge, frame_a: tip, frame_b: seat, axis: [1, 1, -2]}",
+    "{name: c, type: rolling, frame_a: tip, frame_b: seat, radius: 0.3, normal: [1, 2, 3]}",
+    "{name: c, type: rolling, frame_a: tip, frame_b: seat, radius: 0.3, axis: [1, 0.2, 0.3]}",
+    "{name: c, type: prescribed_motion, frame_a: tip, frame_b: seat, motion: {x: sin(3*t), z: "
+    "t^2}}",
+    "{name: c, type: prescribed_motion, coordinate: cart_x, motion: sin(3*t)}",
+    "{name: c, type: prescribed_motion, coordinate: root_qy, motion: 0.1*sin(3*t)}",
+    "{name: c, type: joint_coupling, terms: {root_z: 1.0, cart_y: 2.0, yaw: -0.7, ball_qx: 0.3}}",
+    "{name: c, type: formula, level: position, rows: ['px(tip)*sin(yaw) + root_qx*pz(seat)^2 - "
+    "cart_x*t', 'cos(cart_theta)*py(tip) - root_y^3']}",
+    "{name: c, type: formula, level: velocity, rows: ['vx(tip)^2 + wz(seat)*px(tip) - "
+    "droot_x*sin(t)', "
+    "'ball_wx*wy(tip) + yaw*dyaw^2 - cart_vx']}",
+    "{name: c, type: formula, level: acceleration, rows: ['ddroot_z*px(tip) + dcart_vx*vy(tip) - "
+    "yaw^2', 'ddyaw + ddball_qx*root_wx - t']}",
+  };
+  Random random(11);
+  const int count = in_campaign() ? 20 : 2;
+  for (const std::string & kind : kinds)
+  {
+    ScenarioLoadOptions options;
+    options.assemble = false;
+    const Scenario scenario = Scenario::from_text(
+      test::every_joint(kind),
+      kind.empty() ? std::vector<std::string>{} : std::vector<std::string>{kBaumgarte}, ".",
+      options);
+    int found = 0;
+    for (int trial = 0; trial < 50 * count && found < count; ++trial)
+    {
+      Case at = make_case(scenario.dynamics(), scenario.initial());
+      const System & system = at.dynamics->system();
+      ASSERT_EQ(
+        system.update_kinematics(
+          at.state.time, at.state.q, at.state.u, at.workspace->system_data()),
+        Status::kOk);
+      at.state.q +=
+        at.workspace->terms().kinematic_matrix * random.vector(system.speed_count(), 0.4);
+      system.normalise(at.state.q);
+      at.state.u = random.vector(system.speed_count(), 0.8);
+      at.inputs = random.vector(system.input_count(), 2.0);
+      VectorXd unused = at.inputs;
+      ASSERT_EQ(
+        scenario.make_input_law()->evaluate(system, at.workspace->system_data(), unused),
+        Status::kOk);  // sets the wrenches
+      ASSERT_TRUE(has_output(
+        at.dynamics->solve(at.state.time, at.state.q, at.state.u, at.inputs, *at.workspace)));
+      // Close to a half turn, where a weld loses rank, differences of the solution are worth
+      // nothing.
+      if (at.workspace->solution().condition < 30.0)
+      {
+        ++found;
+        expect_differences(at, false, kind);
+      }
+    }
+    EXPECT_EQ(found, count) << kind;
+  }
+}
+
+// The other way to the same numbers: the terms by differences, with no analytic derivative in it.
+TEST(SolutionDerivatives, when_terms_are_differentiated_by_differences_expect_the_analytic_ones)
+{
+  for (const char * name : {"four_bar", "rolling_coin", "blajer_disk", "thesis_3_1_nonlinear"})
+  {
+    const Scenario scenario =
+      Scenario::load(std::string(CD_CONFIG) + "/scenarios/" + name + ".yaml");
+    Case at = make_case(scenario.dynamics(), scenario.initial());
+    at.dynamics->analyse(at.state, *at.workspace);
+    SolutionDerivatives analytic;
+    SolutionDerivatives differences;
+    DerivativeOptions options;
+    options.force_differences = true;
+    ASSERT_EQ(
+      differentiate(
+        *at.dynamics, at.state.time, at.state.q, at.state.u, at.inputs, *at.workspace, analytic),
+      Status::kOk);
+    ASSERT_EQ(
+      differentiate(
+        *at.dynamics, at.state.time, at.state.q, at.state.u, at.inputs, *at.workspace, differences,
+        options),
+      Status::kOk);
+    EXPECT_FALSE(differences.system_is_analytic);
+    const auto expect_near = [&](const MatrixXd & a, const MatrixXd & b, const char * what)
+    {
+      ASSERT_EQ(a.rows(), b.rows());
+      if (a.size() > 0)
+      {
+        const double size = std::max(1.0, a.cwiseAbs().maxCoeff());
+        EXPECT_LE((a - b).cwiseAbs().maxCoeff(), 1e-8 * size) << name << " " << what;
+      }
+    };
+    expect_near(stacked(analytic), stacked(differences), "solution");
+    expect_near(analytic.transport, differences.transport, "transport");
+    expect_near(analytic.velocity_q, differences.velocity_q, "velocity rows");
+  }
+}
+
+// Kinds without analytic derivatives, mixed with those that have them.
+TEST(SolutionDerivatives, when_rows_are_a_user_function_expect_central_differences)
+{
+  const Scenario scenario =
+    Scenario::load(std::string(CD_CONFIG) + "/scenarios/heavy_top_minimal.yaml");
+  const std::shared_ptr<const System> system = scenario.dynamics()->constraints().shared_system();
+  const auto curve = [](const auto &, const auto * q, const auto *, auto * out)
+  {
+    using std::sin;
+    out[0] = q[0] * q[1] - 0.3 * sin(q[0]) - 0.1;
+  };
+  auto constraint = make_function_constraint("curve", *system, RowLevel::kPosition, 1, curve);
+  auto dynamics = std::make_shared<const Dynamics>(ConstraintSet(system, {constraint}));
+  Case at = make_case(dynamics, scenario.initial());
+  at.dynamics->analyse(at.state, *at.workspace);
+  Random random(3);
+  ASSERT_TRUE(shake(random, 0.3, 0.5, at));
+  expect_differences(at, false, "function");
+  SolutionDerivatives d;
+  ASSERT_EQ(
+    differentiate(*at.dynamics, at.state.time, at.state.q, at.state.u, at.inputs, *at.workspace, d),
+    Status::kOk);
+  EXPECT_TRUE(d.system_is_analytic);
+  ASSERT_EQ(d.constraint_is_analytic.size(), 1u);
+  EXPECT_FALSE(d.constraint_is_analytic[0]);
+}
+
+// A particle in polar coordinates: by hand, ∂/∂r of r̈ = r θ̇² at constant rates.
+TEST(SolutionDerivatives, when_coordinates_are_as_many_as_speeds_expect_derivatives_by_coordinates)
+{
+  const std::string text = R"(
+name: polar
+parameters: {m: 2.0, k: 5.0}
+system:
+  coordinates: [r, theta]
+  kinetic: m/2*(dr^2 + r^2*dtheta^2)
+  potential: k/2*r^2
+  speeds: {v: dr, w: r*dtheta}
+initial: {q: {r: 0.8, theta: 0.3}, u: {v: 0.4, w: 1.2}}
+)";
+  const Scenario scenario = Scenario::from_text(text);
+  Case at = make_case(scenario.dynamics(), scenario.initial());
+  SolutionDerivatives d;
+  ASSERT_EQ(
+    differentiate(*at.dynamics, at.state.time, at.state.q, at.state.u, at.inputs, *at.workspace, d),
+    Status::kOk);
+  // v̇ = w²/r − k r/m, ẇ = −v w/r.
+  const double r = 0.8;
+  const double v = 0.4;
+  const double w = 1.2;
+  MatrixXd by_q(2, 2);
+  by_q << -w * w / (r * r) - 2.5, 0.0, v * w / (r * r), 0.0;
+  MatrixXd by_u(2, 2);
+  by_u << 0.0, 2.0 * w / r, -w / r, -v / r;
+  EXPECT_LE((by_coordinates(d.acceleration_q, *at.workspace) - by_q).norm(), 1e-13);
+  EXPECT_LE((d.acceleration_u - by_u).norm(), 1e-13);
+  // δ = (δr, r δθ): δθ̇ = δw/r − w δr/r², so d/dt (r δθ) = δw + (v δ₂ − w δ₁)/r.
+  MatrixXd transport(2, 2);
+  transport << 0.0, 0.0, -w / r, v / r;
+  EXPECT_LE((d.transport - transport).norm(), 1e-13);
+}
+
+TEST(SolutionDerivatives, when_coordinates_are_quaternions_expect_no_derivatives_by_coordinates)
+{
+  const Scenario scenario = Scenario::load(std::string(CD_CONFIG) + "/scenarios/rolling_coin.yaml");
+  Workspace workspace(*scenario.dynamics());
+  EXPECT_THROW(
+    static_cast<void>(by_coordinates(MatrixXd::Zero(1, 6), workspace)), std::invalid_argument);
+}
+
+TEST(SolutionDerivatives, when_an_input_is_not_finite_expect_status_and_untouched_output)
+{
+  const Scenario scenario = Scenario::load(std::string(CD_CONFIG) + "/scenarios/four_bar.yaml");
+  Case at = make_case(scenario.dynamics(), scenario.initial());
+  SolutionDerivatives d;
+  VectorXd u = at.state.u;
+  u(0) = std::nan("");
+  EXPECT_EQ(
+    differentiate(*at.dynamics, at.state.time, at.state.q, u, at.inputs, *at.workspace, d),
+    Status::kNonFiniteInput);
+  EXPECT_EQ(d.acceleration_q.size(), 0);
+  EXPECT_EQ(
+    differentiate(
+      *at.dynamics, at.state.time, at.state.q, VectorXd::Zero(1), at.inputs, *at.workspace, d),
+    Status::kSizeMismatch);
+}
+
+}  // namespace
+}  // namespace constrained_dynamics
