@@ -22,13 +22,19 @@ import markdown2
 
 HERE = Path(__file__).resolve().parent
 CORE = HERE.parent
-# In this order where they are there; each is named by its file, its title is its first heading.
+# In this order, as far as they exist; each is named by its file, and its title is its first heading.
+ROS = CORE.parent / "constrained_dynamics_ros" / "doc"
 PATHS = [
+    HERE / "mathematics.md",
     HERE / "equations.md",
+    HERE / "contacts.md",
     HERE / "scenario.md",
     HERE / "python.md",
-    CORE.parent / "constrained_dynamics_ros" / "doc" / "ros.md",
+    ROS / "your_robot.md",
+    ROS / "ros.md",
     HERE / "performance.md",
+    HERE / "limits.md",
+    HERE / "extending.md",
 ]
 STYLE = """
 body { margin: 0 auto; max-width: 1000px; padding: 0 1.2rem 4rem; font: 16px/1.55 system-ui, sans-serif;
@@ -94,7 +100,7 @@ def mark_equations(text):
 
 def page(title, body, gallery):
     links = ["<a href='index.html'>Documentation</a>"]
-    links += ["<a href='%s.html'>%s</a>" % (name, name.capitalize()) for name in GUIDES]
+    links += ["<a href='%s.html'>%s</a>" % (name, name.replace("_", " ").capitalize()) for name in GUIDES]
     links += ["<a href='cpp/annotated.html'>C++ API</a>", "<a href='python/index.html'>Python API</a>"]
     if gallery:
         links.append("<a href='%s'>Gallery</a>" % gallery)
