@@ -50,8 +50,8 @@ class Sketch:
         self.run = run
         last = len(run.time) - 1
         # Output times need not be equidistant (events): frames are.
-        wished = np.linspace(run.time[0], run.time[-1], min(MOST_FRAMES, len(run.time)))
-        self.index = np.clip(np.searchsorted(run.time, wished - 1e-12), 0, last)
+        desired = np.linspace(run.time[0], run.time[-1], min(MOST_FRAMES, len(run.time)))
+        self.index = np.clip(np.searchsorted(run.time, desired - 1e-12), 0, last)
         self.time = run.time[self.index]
         self.still = int(np.argmin(np.abs(self.time - (still if still is not None else 0.35 * self.time[-1]))))
         self.shapes, self.trails, self.arrows = [], [], []

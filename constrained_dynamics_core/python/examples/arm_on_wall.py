@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""An arm leads its tip along a wall and pushes on it with a wished force.
+"""An arm leads its tip along a wall and pushes on it with a desired force.
 
 What the arm cannot violate is a constraint (the wall), what it shall do are servo-constraints (height and direction of
 the tip, force on the wall); the law gives the torques, and the simulation shows that they do it.
@@ -42,19 +42,19 @@ push = cd.ForceServo("push", dynamics.constraints, "wall")
 law = cd.ServoLaw(dynamics, [tip, push])
 
 
-def wished_height(t):
+def desired_height(t):
     return 0.2 + 0.25 * np.sin(1.5 * t)
 
 
-def wished_force(t):
+def desired_force(t):
     return -20.0 - 8.0 * np.sin(3.0 * t)  # the wall pushes back, against its normal
 
 
 drive = cd.ServoInputLaw(
     law,
     [
-        cd.FunctionReference(tip, lambda t: [0, 0, wished_height(t), 0, 0, 0, 1]),
-        cd.FunctionReference(push, lambda t: [wished_force(t)]),
+        cd.FunctionReference(tip, lambda t: [0, 0, desired_height(t), 0, 0, 0, 1]),
+        cd.FunctionReference(push, lambda t: [desired_force(t)]),
     ],
     smooth_start=[1.0, 0.0],
 )
@@ -63,12 +63,12 @@ record = simulation.run(until=6.0, output_interval=0.02)
 
 t = np.asarray(record.time)
 z = system.frame_poses(record.q, ["tip"])[:, 0, 2, 3]
-errors = np.abs(z - wished_height(t))[t > 1.0].max(), np.abs(record.multipliers[:, 0] - wished_force(t)).max()
+errors = np.abs(z - desired_height(t))[t > 1.0].max(), np.abs(record.multipliers[:, 0] - desired_force(t)).max()
 print(
     "largest error of the height %.1e m, of the force %.1e N; off the wall %.1e m"
     % (*errors, np.abs(record.position).max())
 )
-assert record.result.completed and errors[0] < 1e-6 and errors[1] < 1e-6, "the arm did not do what was wished"
+assert record.result.completed and errors[0] < 1e-6 and errors[1] < 1e-6, "the arm missed its tasks"
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
 for k in range(0, len(t), 25):
@@ -76,7 +76,7 @@ for k in range(0, len(t), 25):
     left.plot(joints[:, 0], joints[:, 2], "o-", color=plt.cm.viridis(k / len(t)), lw=2)
 left.axvline(0.9, color="k"), left.set(title="the arm, later = lighter", xlabel="x [m]", ylabel="z [m]", aspect="equal")
 right.plot(t, -record.multipliers[:, 0], label="force on the wall [N]")
-right.plot(t, -wished_force(t), "k:", label="wished")
+right.plot(t, -desired_force(t), "k:", label="desired")
 right.plot(t, record.inputs, label=["torque %d [N m]" % i for i in (1, 2, 3)], lw=1)
 right.set(xlabel="t [s]"), right.legend(), right.grid()
 figure.tight_layout()
