@@ -66,10 +66,14 @@ def check_tools(report, options):
     report.check("ruff check", tools.ruff_check)
     report.check("codespell", tools.codespell)
     report.check("shellcheck", tools.shellcheck, "%d scripts" % len(tools.shell_scripts()))
-    report.check(
-        "clang-tidy",
-        lambda: tools.clang_tidy(options.tidy, options.build, options.jobs, options.tidy_seconds),
-    )
+    try:
+        found, sentence = tools.clang_tidy(options.tidy, options.build, options.jobs, options.tidy_seconds)
+    except tools.Skipped as reason:
+        report.line("skipped", "clang-tidy", str(reason))
+        return
+    for finding in found[:SHOWN]:
+        print("  " + finding)
+    report.count("clang-tidy findings (%s)" % sentence, len(found), LIMITS["clang-tidy findings"])
 
 
 def check_text(report):
