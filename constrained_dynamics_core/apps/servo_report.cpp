@@ -19,7 +19,7 @@ ServoReport::ServoReport(const cd::Simulation & simulation)
   {
     errors_.resize(static_cast<std::size_t>(law_->law().row_count()));
     residuals_.resize(errors_.size());
-    gave_way_.assign(law_->law().tasks().size(), false);
+    relaxed_.assign(law_->law().tasks().size(), false);
     at_limit_.assign(law_->servo().result().at_motion_limit.size(), false);
   }
 }
@@ -71,9 +71,9 @@ void ServoReport::add()
     errors_[row].add(result.error(static_cast<Eigen::Index>(row)));
     residuals_[row].add(result.residual(static_cast<Eigen::Index>(row)));
   }
-  for (std::size_t task = 0; task < gave_way_.size(); ++task)
+  for (std::size_t task = 0; task < relaxed_.size(); ++task)
   {
-    gave_way_[task] = gave_way_[task] || result.gave_way[task];
+    relaxed_[task] = relaxed_[task] || result.relaxed[task];
   }
   for (std::size_t i = 0; i < at_limit_.size(); ++i)
   {
@@ -117,16 +117,16 @@ std::string ServoReport::describe(std::size_t width) const
        << counts.evaluations << " evaluations " << counts.singular << " singular, "
        << counts.inconsistent << " inconsistent, " << counts.limited << " limited\n";
   std::string missed;
-  for (std::size_t task = 0; task < gave_way_.size(); ++task)
+  for (std::size_t task = 0; task < relaxed_.size(); ++task)
   {
-    if (gave_way_[task])
+    if (relaxed_[task])
     {
       missed += (missed.empty() ? "" : ", ") + law.tasks()[task].constraint->name();
     }
   }
   if (!missed.empty())
   {
-    text << "gave way          " << missed << "\n";
+    text << "relaxed           " << missed << "\n";
   }
   std::string limited;
   for (const std::string & name : limited_coordinates())
@@ -169,10 +169,10 @@ void ServoReport::write(cd::JsonWriter & json) const
     .entry("stopped_evaluations", counts.stopped)
     .entry("limits_reached", limited_coordinates());
   json.key("tasks").begin_object();
-  for (std::size_t task = 0; task < gave_way_.size(); ++task)
+  for (std::size_t task = 0; task < relaxed_.size(); ++task)
   {
     json.key(law.tasks()[task].constraint->name()).begin_object();
-    json.entry("gave_way", static_cast<bool>(gave_way_[task]));
+    json.entry("relaxed", static_cast<bool>(relaxed_[task]));
     json.key("error").begin_object();
     const int offset = law.row_offset(static_cast<int>(task));
     const auto & rows = law.tasks()[task].constraint->rows();

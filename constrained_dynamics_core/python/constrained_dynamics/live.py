@@ -324,9 +324,9 @@ class LiveRun:
         if servo is None:
             return []
         ends = [servo.law.row_offset(i) for i in range(len(servo.law.task_names))] + [servo.law.row_count]
-        return [{"error": float(np.abs(servo.result.error[a:b]).max(initial=0.0)), "gave_way": bool(way),
+        return [{"error": float(np.abs(servo.result.error[a:b]).max(initial=0.0)), "relaxed": bool(relaxed),
                  "enabled": self._tasks.get(name, True)}
-                for name, a, b, way in zip(servo.law.task_names, ends, ends[1:], servo.result.gave_way)]
+                for name, a, b, relaxed in zip(servo.law.task_names, ends, ends[1:], servo.result.relaxed)]
 
     def _picture(self, sample):
         q, drawing = sample[self._slices["q"]], self._drawing

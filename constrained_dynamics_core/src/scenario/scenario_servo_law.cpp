@@ -272,13 +272,13 @@ std::shared_ptr<const NullSpaceTerm> read_null_space(
   if (kind == "posture")
   {
     reader.allow_keys({"kind", "q", "stiffness", "damping"});
-    std::vector<std::pair<std::string, double>> wishes;
+    std::vector<std::pair<std::string, double>> desired;
     for (const auto & [name, value] : reader.at("q").entries())
     {
-      wishes.emplace_back(name, value.number());
+      desired.emplace_back(name, value.number());
     }
     return std::make_shared<Posture>(
-      system, wishes, reader.at("stiffness").nonnegative(), reader.number_or("damping", 0.0));
+      system, desired, reader.at("stiffness").nonnegative(), reader.number_or("damping", 0.0));
   }
   reader.allow_keys({"kind", "margin", "force"});
   if (!robot)

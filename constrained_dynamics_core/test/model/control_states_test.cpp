@@ -633,9 +633,8 @@ class LawOfRun : public InputLaw
 {
 public:
   LawOfRun(std::shared_ptr<const ServoLaw> law, const State & start)
-  : law_(std::move(law)), servo_(*law_)
+  : law_(std::move(law)), servo_(*law_, start)
   {
-    law_->prepare(start, servo_);
   }
 
   Status evaluate(const System &, SystemData & data, VectorRef inputs) noexcept
@@ -662,7 +661,6 @@ TEST(ControlStates, when_the_row_of_thesis_8_1_contains_the_controls_expect_its_
       test::find_item(test::load_reference("thesis_8_1")["cases"], "case", name)["series"];
     const bool damped = std::string(name) == "A_y_minus_tau";
     const auto law = craft.law(damped);
-    ServoWorkspace servo(*law);
     for (const YAML::Node & at : series)
     {
       SCOPED_TRACE(at["t"].as<double>());
@@ -671,7 +669,7 @@ TEST(ControlStates, when_the_row_of_thesis_8_1_contains_the_controls_expect_its_
       expected << test::to_vector(at["omegadot"]), test::to_vector(at["taudot"]);
       const Vector3d y = damped ? Vector3d(-u.tail<3>()) : Vector3d(Vector3d::Zero());
       EXPECT_LE((craft.slope(u, y) - expected).norm(), 1e-12 * (1.0 + expected.norm()));
-      law->prepare({0.0, VectorXd::Zero(3), u}, servo);
+      ServoWorkspace servo(*law, {0.0, VectorXd::Zero(3), u});
       ASSERT_EQ(law->evaluate(0.0, VectorXd::Zero(3), u, servo), Status::kOk);
       EXPECT_EQ(servo.result().solution, ServoSolution::kMany);
       EXPECT_LE(

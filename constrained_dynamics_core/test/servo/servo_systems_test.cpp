@@ -50,7 +50,7 @@ Scenario energy_scenario(const YAML::Node & reference, const Names & more = {})
 }
 
 /// E_f + (E(0) − E_f) exp(Θ t).
-double wished_energy(const YAML::Node & reference, double time)
+double desired_energy(const YAML::Node & reference, double time)
 {
   const double goal = reference["params"]["E_f"].as<double>();
   const double start = reference["series"][0]["E"].as<double>();
@@ -75,7 +75,7 @@ TEST(Thesis71, when_energy_is_driven_expect_reference_motion_torques_and_energy)
       const Eigen::Vector2d torque(shots[i].observed("torque1"), shots[i].observed("torque2"));
       expect_close(torque, to_vector(series[i]["tau"]), kTorque, "tau");
       expect_close(
-        shots[i].observed("E"), wished_energy(reference, shots[i].time), 1e-10, "energy");
+        shots[i].observed("E"), desired_energy(reference, shots[i].time), 1e-10, "energy");
     }
   }
 }
@@ -131,7 +131,7 @@ TEST(Thesis71, when_y_is_random_expect_the_same_energy_on_another_motion)
     for (const ServoSample & sample : run.samples)
     {
       expect_close(
-        run.observe(sample, "E"), wished_energy(reference, sample.time), 1e-10, "energy");
+        run.observe(sample, "E"), desired_energy(reference, sample.time), 1e-10, "energy");
     }
     const VectorXd quiet = to_vector(find_item(reference["series"], "t", "0.5")["theta"]);
     EXPECT_GT((run.samples.back().q - quiet).norm(), 1e-3);
@@ -183,11 +183,11 @@ TEST(Thesis71, when_the_motion_stalls_expect_status_singular_and_bounded_torques
     const Eigen::Vector2d u0(0.5, 1.0);
     const double usual =
       std::string(metric) == "ideal" ? std::sqrt(2.0 * kinetic) : (G.transpose() * u0).norm();
-    const double wish = std::abs(run.samples.front().error(0));
+    const double desired = std::abs(run.samples.front().error(0));
     std::cout << metric << ": " << run.counts.singular << " of " << run.counts.evaluations
               << " evaluations singular, largest effort " << largest << std::endl;
     EXPECT_GT(run.counts.singular, 0);
-    EXPECT_LE(largest, 1.3 / epsilon * wish / usual);
+    EXPECT_LE(largest, 1.3 / epsilon * desired / usual);
     EXPECT_GT(largest, 10.0);
   }
 }
@@ -252,8 +252,8 @@ TEST(Thesis71, when_two_rows_share_one_control_expect_none_with_least_squares_an
         EXPECT_FALSE(result.damped);
         EXPECT_FALSE(result.ideal);
         // Gauss meets the row that the control acts on alone; the smallest error of both does not.
-        EXPECT_EQ(result.gave_way[0], !ideal);
-        EXPECT_TRUE(result.gave_way[1]);
+        EXPECT_EQ(result.relaxed[0], !ideal);
+        EXPECT_TRUE(result.relaxed[1]);
       });
     EXPECT_EQ(run.counts.inconsistent, run.counts.evaluations);
     EXPECT_EQ(run.samples.front().status, Status::kInconsistent);
