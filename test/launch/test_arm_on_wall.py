@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""The arm on the wall: tracks a curve and pushes as desired; measured efforts say the same."""
+"""The arm on the wall: tracks a curve and pushes as wished; measured efforts say the same."""
 
 from bringup_testing import (
     BringupTest, BROADCASTER, constraint, launched, multiplier, SERVO)
@@ -22,7 +22,7 @@ class ArmOnWall(BringupTest):
         self.spin(1.0)
         self.assert_tracks(3.0, {'curve': 0.002, 'hand': 0.01, 'elbow': 0.01})
 
-    def test_2_pushes_with_the_desired_force(self):
+    def test_2_pushes_with_the_wished_force(self):
         # 20 N with a wave of 5 N; the efforts that the hardware measures tell the same.
         for controller in (SERVO, BROADCASTER):
             pushes = [multiplier(m, 'wall', 'normal') for m in self.forces(controller, 3.5)]

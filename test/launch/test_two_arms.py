@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""Two arms with a box: the forces of both hands carry it; the left one squeezes as desired."""
+"""Two arms with a box: the forces of both hands carry it; the left one squeezes as wished."""
 
 from bringup_testing import BringupTest, force_on_a, launched, multiplier, SERVO
 
