@@ -31,7 +31,10 @@ if [ -z "${CD_IN_ROS:-}" ]; then
     done
     exec env -i "${kept[@]}" "PATH=$path" bash "$0" "$@"
   fi
-  ros=$(ls -d /opt/ros/*/setup.bash 2>/dev/null | tail -n 1)
+  ros=
+  for candidate in /opt/ros/*/setup.bash; do
+    [ ! -f "$candidate" ] || ros=$candidate
+  done
   if [ -z "$ros" ]; then
     echo "skipped: C++ ROS packages (no ROS 2 installation: ROS_DISTRO is not set, /opt/ros has none)"
     exit 0

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """A scenario that is advanced, paused, pushed and switched from outside. Knows nothing of ROS."""
+
 import math
 
 import numpy as np
@@ -70,7 +71,8 @@ class HostedScenario:
             raise RequestError(f"steps is {count}; allowed: 1 to {MOST_STEPS}")
         if self.failure is not None:
             raise RequestError(
-                f"the simulation ended at {self.time:.6g} s with status '{self.failure}'; reset starts it anew")
+                f"the simulation ended at {self.time:.6g} s with status '{self.failure}'; reset starts it anew"
+            )
         if self._adaptive:
             self._run(self.time + count * self.step_size)
         else:
@@ -118,7 +120,8 @@ class HostedScenario:
             return 0.0
         event = self._change(
             lambda: self.simulation.switch_constraint(index, active),
-            f"constraint '{name}' could not be switched {'on' if active else 'off'}")
+            f"constraint '{name}' could not be switched {'on' if active else 'off'}",
+        )
         return event.impulse if event else 0.0
 
     def push(self, frame, force, torque, names, values):
@@ -129,8 +132,7 @@ class HostedScenario:
             raise RequestError("nothing to push: give a frame with force and torque, or names with values")
         if not impulse.any():
             return 0.0
-        event = self._change(
-            lambda: self.simulation.apply_impulse(impulse), "the impulse could not be applied")
+        event = self._change(lambda: self.simulation.apply_impulse(impulse), "the impulse could not be applied")
         return event.energy_change if event else 0.0
 
     def _frame_impulse(self, frame, force, torque):
@@ -154,8 +156,7 @@ class HostedScenario:
         if len(names) != len(values):
             raise RequestError(f"there are {len(names)} names and {len(values)} values; allowed: as many")
         if len(names) > self.system.speed_count:
-            raise RequestError(
-                f"there are {len(names)} names; allowed: up to {self.system.speed_count}, one a speed")
+            raise RequestError(f"there are {len(names)} names; allowed: up to {self.system.speed_count}, one a speed")
         impulse = np.zeros(self.system.speed_count)
         for name, value in zip(names, values):
             if not math.isfinite(value):

@@ -5,4 +5,4 @@
 
 from constrained_dynamics_bringup.bringup import controlled_robot, played_scenario, share
 
-__all__ = ['controlled_robot', 'played_scenario', 'share']
+__all__ = ["controlled_robot", "played_scenario", "share"]

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """What the commands of the package share: a scenario by its file or by the name of an example."""
+
 from pathlib import Path
 
 from . import example, examples
@@ -9,8 +10,10 @@ from . import example, examples
 
 def add_scenario_arguments(parser, *, optional=False, until=True):
     parser.add_argument(
-        "scenario", nargs="?" if optional else None,
-        help="a scenario file, or the name of an example: " + ", ".join(examples()))
+        "scenario",
+        nargs="?" if optional else None,
+        help="a scenario file, or the name of an example: " + ", ".join(examples()),
+    )
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as cdyn run --set")
     if until:
         parser.add_argument("--until", type=float, help="end of the run [s]")

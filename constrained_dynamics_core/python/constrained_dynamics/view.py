@@ -7,13 +7,14 @@
 
 The server listens on this machine alone (127.0.0.1) and ends with Ctrl-C.
 """
+
 import argparse
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json
 import sys
 import threading
 import webbrowser
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .commands import add_scenario_arguments, find_scenario
 from .live import LiveRun
