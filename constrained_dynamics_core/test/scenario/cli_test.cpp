@@ -416,7 +416,7 @@ TEST(Cli, when_run_completes_expect_table_and_files)
 
 TEST(Cli, when_a_servo_law_drives_expect_errors_statuses_and_tasks_in_table_json_and_csv)
 {
-  // One push for two wishes of one priority: none is met; of two priorities the first is.
+  // One push for two tasks of one priority: none is met; of two priorities the first is.
   const std::string scenario = file("servo.yaml", R"yaml(
 system: {coordinates: [x, y], kinetic: dx^2 + dy^2 + dx*dy, inputs: {push: {x: 1}}}
 servo:
