@@ -151,10 +151,11 @@ format: ## format all C++ and Python sources
 	@$(lint_tools)/ruff format --quiet .
 
 # clang-tidy needs the compile commands of a configured build, and so the dependencies.
-lint: $(if $(filter none,$(TIDY)),,setup) ## check format, spelling, scripts, documents, structure; clang-tidy
+lint: ## check format, spelling, scripts, documents, structure; clang-tidy
 	@case "$(TIDY)" in changed | all | none) ;; *) \
 	  echo "make lint: TIDY is '$(TIDY)'; allowed are changed (the default), all and none" >&2; exit 1 ;; esac
 	@setup/setup.sh --lint
+	$(if $(filter none,$(TIDY)),,@CD_SKIP_ROS=1 setup/setup.sh $(PINOCCHIO))
 	$(if $(filter none,$(TIDY)),,$(call configure,$(preset)))
 	@echo "== lint"
 	@$(lint_tools)/python -B setup/lint --tidy $(TIDY) --tidy-seconds $(TIDY_SECONDS) --build $(build) --jobs $(JOBS)

@@ -14,7 +14,7 @@ MOST_STEPS = 1_000_000
 
 
 class RequestError(ValueError):
-    """A request that cannot be met; says what was asked for and what is allowed."""
+    """A request that cannot be met; states what was requested and what is allowed."""
 
 
 class HostedScenario:
@@ -52,7 +52,7 @@ class HostedScenario:
         return self.failure is not None or self.time >= self.until - 1e-9 * self.step_size
 
     def advance(self, duration):
-        """Goes on by a time [s], to the next whole step, and not beyond the end."""
+        """Advances by a time [s], to the next whole step, and not beyond the end."""
         if self.ended or not duration > 0.0:
             return
         duration = min(duration + self._remainder, self.until - self.time)
@@ -109,7 +109,7 @@ class HostedScenario:
     # ---- requests ----------------------------------------------------------------------------------
 
     def set_active(self, name, active):
-        """Switches a constraint and returns the size of the impulse with which it came into force."""
+        """Switches a constraint and returns the magnitude of the impulse that enforced it."""
         try:
             index = self.constraints.index(name)
         except ValueError as error:
@@ -168,7 +168,7 @@ class HostedScenario:
         return impulse
 
     def _change(self, change, what):
-        """Makes a change at this instant; returns its event, None where there was no room for it."""
+        """Makes a change at this instant; returns its event, or None if there was no room for it."""
         before = len(self.simulation.events)
         status = change()
         events = self.simulation.events[before:]

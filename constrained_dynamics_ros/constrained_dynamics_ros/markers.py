@@ -16,7 +16,7 @@ TEXT_ASPECT = 0.3  # RViz makes spaces very wide where scale.x of a text is not 
 
 @dataclass
 class MarkerStyle:
-    """How forces look."""
+    """The appearance of forces."""
 
     force_scale: float = 0.01  # arrow length [m] a newton
     torque_scale: float = 0.05  # arrow length [m] a newton metre

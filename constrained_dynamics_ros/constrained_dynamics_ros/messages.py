@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""What a hosted scenario is in messages. Built once, written in place: the names never change."""
+"""Messages of a hosted scenario. Built once and written in place: the names never change."""
 
 import math
 

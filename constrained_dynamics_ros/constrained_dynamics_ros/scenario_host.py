@@ -45,7 +45,7 @@ DIAGNOSTICS_PERIOD = 1.0  # [s]
 
 
 class ScenarioHost(Node):
-    """Runs a scenario and speaks about it."""
+    """Runs a scenario and publishes it."""
 
     def __init__(self, **arguments):
         super().__init__("scenario_host", **arguments)
@@ -75,7 +75,7 @@ class ScenarioHost(Node):
         fixed = {
             "scenario": ("", "scenario file: path, package://…, or the name of an example"),
             "set": ([""], 'changes of the scenario, "path=value" each, as after cdyn --set'),
-            "rate": (100.0, "messages a second"),
+            "rate": (100.0, "messages per second"),
             "until": (0.0, "end of the simulation [s]; 0: that of the scenario, .inf: none"),
             "loop": (False, "start anew at the end; else the last state stays"),
             "paused": (False, "start paused"),
@@ -94,12 +94,12 @@ class ScenarioHost(Node):
             self.declare_parameter(
                 "markers." + field.name,
                 default,
-                ParameterDescriptor(description="how forces look: see MarkerStyle", read_only=True),
+                ParameterDescriptor(description="appearance of forces: see MarkerStyle", read_only=True),
             )
         self.declare_parameter(
             "real_time_factor",
             1.0,
-            ParameterDescriptor(description="simulated seconds a second; may be changed at any time"),
+            ParameterDescriptor(description="simulated seconds per second; may change at any time"),
         )
         self._check_number("rate", 0.0, 10e3)
         self._check_number("markers.rate", -1e-300, 10e3)

@@ -46,7 +46,7 @@ def _positive(name, value):
 def _common_arguments(layout):
     return [
         DeclareLaunchArgument("rviz", default_value="true", description="start RViz (true or false)"),
-        DeclareLaunchArgument("layout", default_value=share("config", "rviz", layout), description="layout of RViz"),
+        DeclareLaunchArgument("layout", default_value=share("config", "rviz", layout), description="RViz layout"),
         DeclareLaunchArgument("use_sim_time", default_value="false", description="follow the topic /clock"),
     ]
 
@@ -148,7 +148,7 @@ def controlled_robot(name, controller="servo_constraint_controller", rate=500):
                 default_value=controller,
                 description="controllers to start, separated by commas; none: the robot moves freely",
             ),
-            DeclareLaunchArgument("rate", default_value=str(rate), description="cycles of the controllers a second"),
+            DeclareLaunchArgument("rate", default_value=str(rate), description="controller cycles per second"),
             DeclareLaunchArgument(
                 "hardware",
                 default_value="constrained_dynamics/ConstrainedSystem",
@@ -225,9 +225,9 @@ def played_scenario(system):
                 default_value=system,
                 description="a scenario: one of " + ", ".join(scenario_names()) + ", or a file",
             ),
-            DeclareLaunchArgument("rate", default_value="100", description="messages a second"),
-            DeclareLaunchArgument("real_time_factor", default_value="1", description="simulated seconds a second"),
-            DeclareLaunchArgument("force_scale", default_value="0.03", description="length of arrows a newton [m/N]"),
+            DeclareLaunchArgument("rate", default_value="100", description="messages per second"),
+            DeclareLaunchArgument("real_time_factor", default_value="1", description="simulated seconds per second"),
+            DeclareLaunchArgument("force_scale", default_value="0.03", description="length of arrows per newton [m/N]"),
             *_common_arguments("textbook.rviz"),
             OpaqueFunction(function=start),
         ]

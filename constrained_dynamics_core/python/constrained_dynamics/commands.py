@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""What the commands of the package share: a scenario by its file or by the name of an example."""
+"""Shared by the commands of the package: a scenario by its file or by the name of an example."""
 
 from pathlib import Path
 
@@ -20,5 +20,5 @@ def add_scenario_arguments(parser, *, optional=False, until=True):
 
 
 def find_scenario(name):
-    """Path of a scenario file. Raises ValueError where there is neither a file nor an example of that name."""
+    """Path of a scenario file. Raises ValueError if there is neither a file nor an example of that name."""
     return name if Path(name).is_file() else example(name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""What a page draws of a run: bodies, points, sticks, planes, arrows and a camera, as plain arrays."""
+"""The drawing of a run: bodies, points, sticks, planes, arrows and a camera, as plain arrays."""
 
 import re
 
@@ -117,7 +117,7 @@ class Drawing:
         return None
 
     def _draw_free_bodies(self, place, drawn, extent):
-        """A ball where a body has no shape and no joint, so that it is seen at all."""
+        """A ball for a body without shape and joint, so that it is visible."""
         jointed = {name for pair in self._joints() for name in pair}
         rolls = {c.wrench_bodies[0].frame_a for c in self._all_constraints() if isinstance(c, _core.Rolling)}
         for name in getattr(self.system, "link_names", []):
@@ -328,7 +328,7 @@ class Drawing:
         return self.centre + distance * direction, self.centre
 
     def _scale(self):
-        """Metres of arrow for a newton (newton metre), round, the largest a good part of the scene."""
+        """Metres of arrow per newton (newton metre), a round number; the largest arrow is a good part of the scene."""
         self.scales = {}
         for kind in ("force", "torque"):
             sizes = [arrow.largest for arrow in self.arrows if arrow.kind == kind]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""A scenario that runs on the clock of the wall, and what can be done to it meanwhile; view.py shows it."""
+"""A scenario that runs in real time, and the commands that change it meanwhile; view.py shows it."""
 
 import threading
 import time
@@ -101,7 +101,7 @@ class LiveRun:
         return drawing
 
     def _make_arrows(self, drawing):
-        """One force a wrench, whatever it was in the preview, and the torques that there were."""
+        """One force per wrench, regardless of the preview, and the torques of the preview."""
         zero = np.zeros((1, 3))
         self._sources = []
         if not self._system.frame_names:
@@ -172,7 +172,7 @@ class LiveRun:
                     self._factor += 0.1 * (given / wanted - self._factor)
 
     def _advance(self, duration):
-        """Goes on for about a duration; a run that cannot go on stops, with a note."""
+        """Advances for about a duration; a run that cannot continue stops, with a note."""
         simulation = self._simulation
         try:
             if self._fixed_step:
@@ -189,7 +189,7 @@ class LiveRun:
     # ---- commands --------------------------------------------------------------------------------
 
     def command(self, action, **values):
-        """Does what a button or slider asks for; raises ValueError for what does not exist."""
+        """Carries out the command of a button or slider; raises ValueError if it does not exist."""
         actions = {
             "play": self._play,
             "pause": self._pause,
@@ -228,7 +228,7 @@ class LiveRun:
         self._speed = _number("speed", value, 0.001, 100.0)
 
     def _set_parameter(self, name, value):
-        """Goes on from where the run is with another value; where the rows cannot be met there, from the start."""
+        """Continues with another value from the present state; from the start if the rows do not permit that."""
         known = self.parameters()
         if name not in known:
             raise ValueError("there is no parameter %r; there are %s" % (name, ", ".join(known)))
@@ -296,7 +296,7 @@ class LiveRun:
     # ---- what is shown ---------------------------------------------------------------------------
 
     def bodies(self):
-        """Names of what can be pushed: bodies that move; of a textbook system its speeds."""
+        """Names of what can be pushed: moving bodies, or the speeds of a textbook system."""
         if not self._system.frame_names:
             return self._system.speed_names
         state = self.scenario.initial

@@ -243,7 +243,7 @@ class Recorder:
     # ---- for the caller ------------------------------------------------------------------------------
 
     def record(self, simulation):
-        """Records the current state of a Simulation; False where the record is lost."""
+        """Records the current state of a Simulation; False if the record is lost."""
         sample = simulation.sample()
         events = simulation.events_since(self._events)
         self._events += len(events)
@@ -254,7 +254,7 @@ class Recorder:
         return self.record_sample(take_sample(dynamics, workspace, status, inputs))
 
     def record_sample(self, sample, events=()):
-        """Records a sample (Simulation.sample, take_sample); False where it is lost."""
+        """Records a sample (Simulation.sample, take_sample); False if it is lost."""
         if self._closed:
             raise ValueError("the recording is closed")
         if np.shape(sample) != (self._encoder.size,):
@@ -283,7 +283,7 @@ class Recorder:
         return Report(self._recorded, self._written, self._refused + self._dropped)
 
     def close(self):
-        """Waits for what is queued, ends the file and returns the report. Raises OSError where writing failed."""
+        """Waits for the queue, ends the file and returns the report. Raises OSError if writing failed."""
         if not self._closed:
             self._closed = True
             self._waiting.put(None)
@@ -396,7 +396,7 @@ end."""
 
 
 def _records(path):
-    """Records of a file, also of one that was cut off; the last item is whether it was ended."""
+    """Records of a file, also of a truncated one; the last item says whether it was ended."""
     import struct
 
     from mcap.exceptions import InvalidMagic, McapError
@@ -438,7 +438,7 @@ def read(path, topics=None):
 
 
 def check(path):
-    """What is in a file, and whether it is whole."""
+    """What is in a file, and whether it is complete."""
     from mcap.records import Channel, Message, Metadata
 
     counts, numbers, channels, metadata, complete = Counter(), [], {}, {}, False
@@ -460,7 +460,7 @@ def check(path):
 
 
 def recover(path, output):
-    """Writes what is whole of a file that was cut off as a complete one; returns the number of messages."""
+    """Writes the intact part of a truncated file as a complete one; returns the number of messages."""
     from mcap.records import Channel, Message, Schema
     from mcap.writer import Writer
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
-"""What counts as a violation of constraints that come and go."""
+"""What counts as a violation of constraints that open and close."""
 
 import numpy as np
 

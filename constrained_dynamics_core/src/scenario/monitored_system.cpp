@@ -14,7 +14,7 @@ namespace constrained_dynamics
 MonitoredSystem::MonitoredSystem(Scenario scenario, const Options & options)
 : scenario_(std::move(scenario)),
   options_(options),
-  workspace_(*scenario_.dynamics()),
+  workspace_(Workspace::unanalysed(*scenario_.dynamics())),
   readings_(scenario_.system(), options.timeout),
   inverse_dynamics_(scenario_.dynamics()),
   state_(scenario_.initial())
@@ -93,7 +93,7 @@ std::string MonitoredSystem::complete(State & state)
     {
       completion_->start(state, workspace_);
     }
-    dynamics().analyse(state, workspace_);
+    workspace_.reset(state);
   }
   catch (const std::invalid_argument & error)
   {
@@ -145,7 +145,7 @@ Status MonitoredSystem::find_inputs(JointReadings::Time now, const State & state
 Eigen::VectorXd MonitoredSystem::rates() const
 {
   // q̇ = C u + D (E1); the forces may have been solved for other speeds.
-  const SystemTerms & terms = workspace_.terms();
+  const Terms terms = workspace_.terms();
   return terms.kinematic_matrix * state_.u + terms.kinematic_drift;
 }
 
@@ -177,12 +177,12 @@ std::string MonitoredSystem::set_active(const std::string & name, bool active)
     {
       completion_->start(state, workspace_);
     }
-    dynamics().analyse(state, workspace_);
+    workspace_.reset(state);
   }
   catch (const std::invalid_argument & error)
   {
     workspace_.set_active(index, !active);
-    dynamics().analyse(state_, workspace_);
+    workspace_.reset(state_);
     return "constraint '" + name + "' cannot be switched " + (active ? "on" : "off") + ": " +
            error.what();
   }

@@ -16,7 +16,7 @@ ForceObserver::ForceObserver(
   acceleration_filter_(acceleration_filter),
   measured_coordinates_(measured_coordinates),
   measured_speeds_(measured_speeds),
-  workspace_(*dynamics_),
+  workspace_(Workspace::unanalysed(*dynamics_)),
   completion_(dynamics_, measured_coordinates, measured_speeds),
   inverse_dynamics_(dynamics_),
   q_(dynamics_->system().neutral_coordinates()),
@@ -36,7 +36,7 @@ void ForceObserver::start(State state)
   {
     completion_.start(state, workspace_);
   }
-  dynamics_->analyse(state, workspace_);
+  workspace_.reset(state);
   time_ = state.time;
   q_ = state.q;
   u_ = state.u;

@@ -16,7 +16,7 @@ namespace constrained_dynamics
 struct InverseDynamics::Memory
 {
   explicit Memory(const Dynamics & dynamics)
-  : workspace(dynamics),
+  : workspace(Workspace::unanalysed(dynamics)),
     reduction(dynamics),
     rest(Eigen::VectorXd::Zero(dynamics.system().speed_count())),
     missing(rest),
@@ -46,6 +46,8 @@ InverseDynamics::~InverseDynamics() = default;
 InverseDynamics::InverseDynamics(InverseDynamics &&) noexcept = default;
 InverseDynamics & InverseDynamics::operator=(InverseDynamics &&) noexcept = default;
 
+const Workspace & InverseDynamics::workspace() const { return memory_->workspace; }
+
 Status InverseDynamics::find_at_rest(
   double time, const ConstVectorRef & q, const Workspace & active,
   VectorRef out) noexcept CD_NONBLOCKING
@@ -72,12 +74,12 @@ Status InverseDynamics::find(
       m.workspace.set_active(i, active.is_active(i));
     }
   }
-  Status status = dynamics_->update_rows(time, q, u, m.workspace);
+  Status status = dynamics_->set_state(time, q, u, m.workspace);
   if (status != Status::kOk)
   {
     return status;
   }
-  status = dynamics_->reduce(m.workspace, m.reduction, true);
+  status = dynamics_->reduce(m.workspace, m.reduction);
   if (!has_output(status) || m.inputs.size() == 0)
   {
     return status;

@@ -38,7 +38,7 @@ Status ServoCycle::evaluate(
   {
     return Status::kNonFiniteResult;
   }
-  const Status solved = law_.passive().solve_reduced(m_.tau, m_.reduction, m_.passive);
+  const Status solved = law_.passive().solve(m_.tau, m_.reduction, m_.passive);
   if (!has_output(solved))
   {
     return solved;

@@ -36,7 +36,7 @@ void ServoCycle::limit() noexcept
   m_.motion_met = true;
   if (m_.motion_limits)
   {
-    m_.motion_bounds->update(m_.passive.terms());
+    m_.motion_bounds->update(m_.passive.system_data().terms);
     if (!keeps_motion_limits())
     {
       limit_motion();
@@ -47,7 +47,7 @@ void ServoCycle::limit() noexcept
 bool ServoCycle::keeps_motion_limits() noexcept
 {
   const MotionBounds & bounds = *m_.motion_bounds;
-  const SystemTerms & terms = m_.passive.terms();
+  const Terms terms = m_.passive.terms();
   m_.motion_acceleration = m_.reduction.free_acceleration();
   m_.motion_acceleration.noalias() += m_.reduction.input_response() * m_.tau;
   for (int i = 0; i < bounds.count(); ++i)
@@ -66,7 +66,7 @@ bool ServoCycle::keeps_motion_limits() noexcept
 void ServoCycle::limit_motion() noexcept
 {
   const Reduction & reduction = m_.reduction;
-  const SystemTerms & terms = m_.passive.terms();
+  const Terms terms = m_.passive.terms();
   const MotionBounds & bounds = *m_.motion_bounds;
   LimitedControls & limits = *m_.motion_limits;
   // q̈ = C (u̇_0 + Y τ) + q̈_0 of the coordinates with limits.

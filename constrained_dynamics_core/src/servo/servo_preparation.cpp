@@ -30,7 +30,7 @@ public:
   /// Forgets what was found before, and evaluates the rows.
   void begin(const State & state)
   {
-    law_.passive().analyse(state, m_.passive);
+    m_.passive.reset(state);
     m_.has_last = false;
     m_.row_size.setZero();
     std::fill(m_.nominal_rank.begin(), m_.nominal_rank.end(), -1);
@@ -79,7 +79,7 @@ private:
 std::vector<State> Preparation::find_sizes(const State & state)
 {
   constexpr int kSamples = 8;
-  constexpr double kSpread = 1e-2;  // as Dynamics::analyse
+  constexpr double kSpread = 1e-2;  // as Workspace::reset
   // Usual sizes: far enough from a singular state that the law may start at.
   constexpr double kFarSpread = 0.3;
   constexpr unsigned kSeed = 20260102U;

@@ -86,19 +86,16 @@ Status ServoCycle::evaluate_rows() noexcept
 Status ServoCycle::form(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
 {
   const Dynamics & dynamics = law_.passive();
-  Status status = dynamics.update_rows(time, q, u, m_.passive);
+  Status status = dynamics.set_state(time, q, u, m_.passive);
   if (status != Status::kOk)
   {
     return status;
   }
-  const Status reduced = dynamics.reduce(m_.passive, m_.reduction, is_ideal_metric());
+  const Status reduced =
+    dynamics.reduce(m_.passive, m_.reduction, {is_ideal_metric(), m_.uses_forces});
   if (!has_output(reduced))
   {
     return reduced;
-  }
-  if (m_.uses_forces)
-  {
-    dynamics.reduce_forces(m_.passive, m_.reduction);
   }
   status = evaluate_rows();
   if (status != Status::kOk)

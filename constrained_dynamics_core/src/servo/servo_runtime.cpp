@@ -127,7 +127,7 @@ void ServoRuntime::Cycle::start(const State & given, const Eigen::VectorXd * eff
 
 Status ServoRuntime::Cycle::join(double now) noexcept
 {
-  Status status = law->passive().update_rows(now, state.q(), state.u(), workspace.dynamics());
+  Status status = law->passive().evaluate_rows(now, state.q(), state.u(), workspace.dynamics());
   for (std::size_t i = 0; i < references.size() && status == Status::kOk; ++i)
   {
     const int task = static_cast<int>(i);
@@ -261,7 +261,7 @@ void ServoRuntime::Cycle::find_fallback() noexcept
   {
     fallback_.noalias() -=
       options.fallback_damping *
-      (workspace.dynamics().terms().input_matrix.transpose() * state.known_u());
+      (inverse_dynamics_.workspace().terms().input_matrix.transpose() * state.known_u());
   }
 }
 

@@ -74,7 +74,7 @@ ServoWorkspace::Memory::Memory(
   prepared_enabled(enabled),
   prepared_active(static_cast<std::size_t>(law.passive().constraints().size()), true),
   row_size(Eigen::VectorXd::Zero(row_count)),
-  passive(law.passive()),
+  passive(Workspace::unanalysed(law.passive())),
   y(Eigen::VectorXd::Zero(input_count)),
   result(make_result(law)),
   reduction(law.passive()),

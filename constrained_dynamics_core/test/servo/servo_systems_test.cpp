@@ -239,7 +239,7 @@ TEST(Thesis71, when_two_rows_share_one_control_expect_none_with_least_squares_an
       [&](const ServoWorkspace & servo)
       {
         const ServoResult & result = servo.result();
-        const SystemTerms & terms = servo.dynamics().terms();
+        const Terms terms = servo.dynamics().terms();
         const MatrixXd S = terms.mass_matrix.ldlt().solve(terms.input_matrix);
         // Rows are θ̈1 and θ̈2: their inertia is Q itself.
         const MatrixXd weight = ideal ? MatrixXd(terms.mass_matrix) : MatrixXd::Identity(2, 2);

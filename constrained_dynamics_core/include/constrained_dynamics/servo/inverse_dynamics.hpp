@@ -27,7 +27,7 @@ public:
 
   /// @param acceleration u̇ (n). @param active workspace whose active constraints count.
   /// @param out (l), untouched without output.
-  /// Statuses: those of Dynamics::update_rows and Dynamics::reduce, kNonFiniteResult.
+  /// Statuses: those of Dynamics::set_state and Dynamics::reduce, kNonFiniteResult.
   /// Real-time safe: yes, as `find_at_rest`.
   [[nodiscard]] Status find(
     double time, const ConstVectorRef & q, const ConstVectorRef & u,
@@ -37,6 +37,9 @@ public:
   [[nodiscard]] Status find_at_rest(
     double time, const ConstVectorRef & q, const Workspace & active,
     VectorRef out) noexcept CD_NONBLOCKING;
+
+  /// At the state of the last `find` with output, terms included.
+  const Workspace & workspace() const;
 
 private:
   struct Memory;

@@ -239,7 +239,7 @@ public:
   const std::vector<std::vector<int>> & levels() const { return levels_; }
 
   /// Makes a workspace ready at a state as it will be in operation: finds the ranks of the passive
-  /// rows (Dynamics::analyse), the ranks of S and the usual sizes of its rows, and sets references
+  /// rows (Workspace::reset), the ranks of S and the usual sizes of its rows, and sets references
   /// as ServoConstraint::start_reference says. Again after tasks or constraints were switched, to
   /// know the ranks of what is left. Real-time safe: no.
   /// @throw std::invalid_argument where rows cannot be evaluated at the state, for a workspace of
