@@ -17,6 +17,11 @@
 namespace constrained_dynamics
 {
 
+class CompliantRow;
+class FrameConstraint;
+struct ConstraintDescription;
+struct DrawnPart;
+
 /// At which level a row is given.
 enum class RowLevel
 {
@@ -86,7 +91,8 @@ struct WrenchPair
 ///
 /// A new kind of constraint derives from this class (or from FrameConstraint, which needs less),
 /// implements do_evaluate and, where bodies exist, do_wrenches; it joins the conformance suite
-/// with one line.
+/// with one line. With a static `description()` in src/constraints/registry.cpp it is in scenario
+/// files, in Python and in the documentation (doc/extending.md).
 class CONSTRAINED_DYNAMICS_EXPORT Constraint
 {
 public:
@@ -110,6 +116,14 @@ public:
 
   /// The speeds that A may have entries for, at any state; all of them unless the constraint tells.
   const std::vector<int> & speed_support() const { return speed_support_; }
+
+  /// How the constraint is drawn beside its forces; empty for what has no shape.
+  std::vector<DrawnPart> drawing() const;
+
+  /// This constraint, where its rows are those of two frames; else null.
+  virtual const FrameConstraint * as_frame_constraint() const noexcept CD_NONBLOCKING;
+  /// This constraint, where it gives the rows of another a law of their own motion; else null.
+  virtual const CompliantRow * as_compliant_row() const noexcept CD_NONBLOCKING;
 
   /// Fills the rows at the state of the last System::update_kinematics.
   /// Statuses: kOk, kNonFiniteResult, kUserFunctionFailed. Real-time safe: yes.
@@ -153,6 +167,7 @@ protected:
   /// Tells that A is zero but for these speeds. To be called by the constructor.
   void set_speed_support(std::vector<int> speeds) { speed_support_ = std::move(speeds); }
 
+  virtual std::vector<DrawnPart> do_drawing() const;
   /// All of `rows` must be written.
   virtual Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING = 0;

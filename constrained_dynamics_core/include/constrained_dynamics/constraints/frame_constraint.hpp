@@ -117,6 +117,10 @@ class CONSTRAINED_DYNAMICS_EXPORT FrameConstraint : public Constraint
 public:
   ~FrameConstraint() override;
 
+  const FrameConstraint * as_frame_constraint() const noexcept CD_NONBLOCKING override
+  {
+    return this;
+  }
   int frame_a() const { return frame_a_; }
   int frame_b() const { return frame_b_; }
 
