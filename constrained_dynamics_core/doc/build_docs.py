@@ -22,7 +22,8 @@ import markdown2
 HERE = Path(__file__).resolve().parent
 CORE = HERE.parent
 # In this order where they are there; each is named by its file, its title is its first heading.
-PATHS = [HERE / "equations.md", HERE / "scenario.md", HERE / "python.md", CORE.parent / "constrained_dynamics_ros" / "doc" / "ros.md",
+PATHS = [HERE / "equations.md", HERE / "scenario.md", HERE / "constraints.md", HERE / "python.md",
+         CORE.parent / "constrained_dynamics_ros" / "doc" / "ros.md",
          HERE / "performance.md"]
 STYLE = """
 body { margin: 0 auto; max-width: 1000px; padding: 0 1.2rem 4rem; font: 16px/1.55 system-ui, sans-serif; color: #1f2933; }

@@ -25,6 +25,7 @@ import sysconfig as _sysconfig
 
 from ._core import *  # noqa: F401,F403
 from ._core import __version__  # noqa: F401
+from .constraint_types import *  # noqa: F401,F403
 from .pinocchio_model import from_pinocchio  # noqa: F401
 
 _SCENARIOS = _Path(__file__).parent / "config" / "scenarios"

@@ -117,14 +117,14 @@ def test_all_constraint_types_expect_rows():
         cd.Rolling("rolls", system, "ball", radius=0.5),
         cd.Rolling("disk", system, "ball", radius=0.5, axis=[0, 1, 0], keep_contact=False),
         cd.Rolling("egg", system, "ball", semi_axes=[0.5, 0.4, 0.3]),
-        cd.ContactTangents("slip", system, "ball", normal=[0, 0, 1], directions=[[1, 0, 0]]),
+        cd.ContactTangents("slip", system, "ball", normal=[0, 0, 1], tangent=[1, 0, 0]),
         cd.FrameCoincidence("weld", system, "ball", "tip"),
         cd.JointCoupling("gear", system, {"j1": 1.0, "j2": -2.0}, offset=0.1),
-        cd.PrescribedCoordinate("drive", system, "j1", "a*sin(t)", parameters={"a": 0.3}),
-        cd.PrescribedPosition("path", system, "ball", position={"x": "t", "z": "0.5"}),
+        cd.PrescribedMotion("drive", system, "j1", motion="a*sin(t)", parameters={"a": 0.3}),
+        cd.PrescribedMotion("path", system, frame_a="ball", motion={"x": "t", "z": "0.5"}),
         cd.JointPosition("locked", system, {"j1": 0.2}),
         cd.CentreOfMass("balance", system, ["x", "y"]),
-        cd.Energy("energy", system, cd.EnergyKind.KINETIC, 1.0),
+        cd.KineticEnergy("energy", system, 1.0),
         cd.JointSlip("friction", system, "j2"),
         cd.CompliantRow(plane, velocity_gain=-1.0, position_gain=-2.0)]
     with pytest.raises(ValueError, match="plane"):

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "constrained_dynamics/constraints/compliant_row.hpp"
-#include "constrained_dynamics/constraints/constraint_description.hpp"
+#include "constrained_dynamics/scenario/scenario_types.hpp"
 #include "scenario/scenario_contacts.hpp"
 #include "scenario/scenario_keys.hpp"
 #include "scenario/scenario_system.hpp"
@@ -18,18 +18,6 @@ namespace
 {
 
 using ConstraintPointer = std::shared_ptr<const Constraint>;
-
-/// The types of a scenario: those of the library and the contact.
-const std::vector<ConstraintDescription> & scenario_types()
-{
-  static const std::vector<ConstraintDescription> all = []
-  {
-    std::vector<ConstraintDescription> types = constraint_descriptions();
-    types.push_back(describe_contact());
-    return types;
-  }();
-  return all;
-}
 
 const ConstraintDescription & find_type(const ScenarioReader & item)
 {
@@ -44,7 +32,7 @@ const ConstraintDescription & find_type(const ScenarioReader & item)
   {
     type.fail("unknown type" + suggest(type.name(), types));
   }
-  return scenario_types()[static_cast<std::size_t>(found - types.begin())];
+  return scenario_constraint_types()[static_cast<std::size_t>(found - types.begin())];
 }
 
 bool is_contact(const ScenarioReader & item) { return item.at("type").name() == "contact"; }
@@ -220,7 +208,7 @@ private:
 std::vector<std::string> constraint_types()
 {
   std::vector<std::string> types;
-  for (const ConstraintDescription & description : scenario_types())
+  for (const ConstraintDescription & description : scenario_constraint_types())
   {
     types.push_back(description.type);
   }
