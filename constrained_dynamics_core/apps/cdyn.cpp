@@ -160,8 +160,8 @@ int main(int argc, char ** argv)
   examples_command->add_flag("--show", examples.show, "Print the file");
 
   std::string type;
-  CLI::App * types_command =
-    app.add_subcommand("types", "Types of constraints and their keys, as Markdown");
+  CLI::App * types_command = app.add_subcommand(
+    "types", "Types of constraints, servo tasks and null-space terms with their keys, as Markdown");
   types_command->add_option("type", type, "One of them")->type_name("TYPE");
 
   try

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-#include <stdexcept>
-
 #include "commands.hpp"
 #include "constrained_dynamics/scenario/scenario_types.hpp"
 #include "output.hpp"
@@ -10,26 +8,11 @@
 namespace cdyn
 {
 
-namespace cd = constrained_dynamics;
-
 int types(const std::string & type)
 {
-  if (type.empty())
-  {
-    write_out(cd::constraint_page());
-    return kSuccess;
-  }
-  std::string known;
-  for (const cd::ConstraintDescription & description : cd::scenario_constraint_types())
-  {
-    if (description.type == type)
-    {
-      write_out(cd::constraint_documentation({description}));
-      return kSuccess;
-    }
-    known += (known.empty() ? "" : ", ") + description.type;
-  }
-  throw std::invalid_argument(type + ": no such type of constraint; types: " + known);
+  namespace cd = constrained_dynamics;
+  write_out(type.empty() ? cd::types_page() : cd::type_section(type));
+  return kSuccess;
 }
 
 }  // namespace cdyn

@@ -22,7 +22,7 @@ import markdown2
 HERE = Path(__file__).resolve().parent
 CORE = HERE.parent
 # In this order where they are there; each is named by its file, its title is its first heading.
-PATHS = [HERE / "equations.md", HERE / "scenario.md", HERE / "constraints.md", HERE / "python.md",
+PATHS = [HERE / "equations.md", HERE / "scenario.md", HERE / "types.md", HERE / "extending.md", HERE / "python.md",
          CORE.parent / "constrained_dynamics_ros" / "doc" / "ros.md",
          HERE / "performance.md"]
 STYLE = """

@@ -6,7 +6,7 @@
     cd.KnifeEdge("blade", system, "tip", axis=[0, 1, 0])
     cd.constraint("knife_edge", "blade", system, frame_a="tip", axis=[0, 1, 0])   # the same
 
-Names and keys are those of scenario files (doc/constraints.md). `parameters` and `definitions` are names that
+Names and keys are those of scenario files (doc/types.md). `parameters` and `definitions` are names that
 formulas may use.
 """
 import inspect

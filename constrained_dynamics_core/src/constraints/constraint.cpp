@@ -82,12 +82,12 @@ std::vector<DrawnPart> Constraint::drawing() const { return do_drawing(); }
 
 std::vector<DrawnPart> Constraint::do_drawing() const { return {}; }
 
-const FrameConstraint * Constraint::as_frame_constraint() const noexcept CD_NONBLOCKING
+const FrameConstraint * Constraint::do_as_frame_constraint() const noexcept CD_NONBLOCKING
 {
   return nullptr;
 }
 
-const CompliantRow * Constraint::as_compliant_row() const noexcept CD_NONBLOCKING
+const CompliantRow * Constraint::do_as_compliant_row() const noexcept CD_NONBLOCKING
 {
   return nullptr;
 }

@@ -13,10 +13,10 @@ namespace constrained_dynamics
 
 TEST(ScenarioTypes, when_printed_expect_the_page_of_the_documentation)
 {
-  std::ifstream file(CD_DOC_DIR "/constraints.md");
+  std::ifstream file(CD_DOC_DIR "/types.md");
   std::ostringstream page;
   page << file.rdbuf();
-  EXPECT_EQ(page.str(), constraint_page()) << "run: cdyn types > doc/constraints.md";
+  EXPECT_EQ(page.str(), types_page()) << "run: cdyn types > doc/types.md";
 }
 
 TEST(ScenarioTypes, when_listed_expect_contact_beside_those_of_the_library)

@@ -46,7 +46,6 @@ public:
   /// rows than position rows, numbers that are positive or not finite, matrices of the wrong size.
   CompliantRow(std::shared_ptr<const Constraint> row, const RowLaw & law, double side = 1.0);
 
-  const CompliantRow * as_compliant_row() const noexcept CD_NONBLOCKING override { return this; }
   const Constraint & row() const { return *row_; }
   const RowLaw & law() const { return law_; }
   bool is_on_position() const { return !is_velocity_; }
@@ -55,6 +54,7 @@ public:
 protected:
   /// As the constraint whose rows these are.
   std::vector<DrawnPart> do_drawing() const override;
+  const CompliantRow * do_as_compliant_row() const noexcept CD_NONBLOCKING override { return this; }
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;
   void do_row_sizes(

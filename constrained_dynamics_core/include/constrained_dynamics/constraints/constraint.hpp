@@ -120,10 +120,17 @@ public:
   /// How the constraint is drawn beside its forces; empty for what has no shape.
   std::vector<DrawnPart> drawing() const;
 
-  /// This constraint, where its rows are those of two frames; else null.
-  virtual const FrameConstraint * as_frame_constraint() const noexcept CD_NONBLOCKING;
+  /// This constraint, where its rows are those of two frames; else null. Real-time safe: yes.
+  const FrameConstraint * as_frame_constraint() const noexcept CD_NONBLOCKING
+  {
+    return do_as_frame_constraint();
+  }
   /// This constraint, where it gives the rows of another a law of their own motion; else null.
-  virtual const CompliantRow * as_compliant_row() const noexcept CD_NONBLOCKING;
+  /// Real-time safe: yes.
+  const CompliantRow * as_compliant_row() const noexcept CD_NONBLOCKING
+  {
+    return do_as_compliant_row();
+  }
 
   /// Fills the rows at the state of the last System::update_kinematics.
   /// Statuses: kOk, kNonFiniteResult, kUserFunctionFailed. Real-time safe: yes.
@@ -167,7 +174,6 @@ protected:
   /// Tells that A is zero but for these speeds. To be called by the constructor.
   void set_speed_support(std::vector<int> speeds) { speed_support_ = std::move(speeds); }
 
-  virtual std::vector<DrawnPart> do_drawing() const;
   /// All of `rows` must be written.
   virtual Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING = 0;
@@ -182,6 +188,9 @@ protected:
   virtual bool do_differentiate(
     const SystemData & data, const SystemDerivatives & derivatives,
     const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const;
+  virtual std::vector<DrawnPart> do_drawing() const;
+  virtual const FrameConstraint * do_as_frame_constraint() const noexcept CD_NONBLOCKING;
+  virtual const CompliantRow * do_as_compliant_row() const noexcept CD_NONBLOCKING;
 
 private:
   std::string name_;

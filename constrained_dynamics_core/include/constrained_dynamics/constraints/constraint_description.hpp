@@ -61,8 +61,4 @@ CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const Constraint> make_constraint(
   const std::string & type, const std::string & name, const System & system, KeyValues keys,
   const FormulaNames & formula_names = {});
 
-/// Documentation of types in Markdown, one section each.
-CONSTRAINED_DYNAMICS_EXPORT std::string constraint_documentation(
-  const std::vector<ConstraintDescription> & descriptions);
-
 }  // namespace constrained_dynamics

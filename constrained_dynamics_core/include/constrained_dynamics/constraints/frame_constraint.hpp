@@ -117,10 +117,6 @@ class CONSTRAINED_DYNAMICS_EXPORT FrameConstraint : public Constraint
 public:
   ~FrameConstraint() override;
 
-  const FrameConstraint * as_frame_constraint() const noexcept CD_NONBLOCKING override
-  {
-    return this;
-  }
   int frame_a() const { return frame_a_; }
   int frame_b() const { return frame_b_; }
 
@@ -173,6 +169,10 @@ protected:
     const SystemData & data, const SystemDerivatives & derivatives,
     const ConstVectorRef & multipliers, ConstraintScratch & scratch,
     RowDerivatives & out) const final;
+  const FrameConstraint * do_as_frame_constraint() const noexcept CD_NONBLOCKING final
+  {
+    return this;
+  }
 
 private:
   /// Motions of both frames; the rows from them.

@@ -5,6 +5,7 @@
 #include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constrained_dynamics/constraints/drawn_part.hpp"
 #include "constrained_dynamics/scenario/scenario_types.hpp"
+#include "constrained_dynamics/servo/servo_description.hpp"
 #include "constraints/key_arguments.hpp"
 #include "python_function.hpp"
 
@@ -15,6 +16,26 @@
 namespace constrained_dynamics::python
 {
 
+namespace
+{
+
+/// key_values with the owner in front of what is wrong.
+KeyValues checked_keys(
+  const std::string & owner, const nb::dict & given, const std::vector<KeyDescription> & keys)
+{
+  try
+  {
+    return key_values(given, keys);
+  }
+  catch (const KeyError & error)
+  {
+    throw std::invalid_argument(
+      owner + ": " + (error.key().empty() ? "" : error.key() + ": ") + error.what());
+  }
+}
+
+}  // namespace
+
 void bind_constraint_types(nb::module_ & module)
 {
   nb::class_<KeyDescription>(module, "KeyDescription", "One key of a type: what is allowed.")
@@ -24,7 +45,7 @@ void bind_constraint_types(nb::module_ & module)
     .def_prop_ro("type", &key_type_text, "What its value is, e.g. 'number > 0'.")
     .def_prop_ro("default", &default_of, "None without one.");
   nb::class_<ConstraintDescription>(
-    module, "ConstraintDescription", "A type of constraint, as doc/constraints.md has it.")
+    module, "ConstraintDescription", "A type of constraint, as doc/types.md has it.")
     .def_ro("type", &ConstraintDescription::type, "Stable id, e.g. 'knife_edge'.")
     .def_ro(
       "python_name", &ConstraintDescription::python_name,
@@ -42,17 +63,8 @@ void bind_constraint_types(nb::module_ & module)
       const std::string & type, const std::string & name, const System & system,
       const nb::dict & keys, const nb::dict & parameters, const nb::dict & definitions)
     {
-      KeyValues values;
-      try
-      {
-        values = key_values(keys, constraint_description(type).keys);
-      }
-      catch (const KeyError & error)
-      {
-        throw std::invalid_argument(
-          "constraint '" + name + "': " + (error.key().empty() ? "" : error.key() + ": ") +
-          error.what());
-      }
+      const KeyValues values =
+        checked_keys("constraint '" + name + "'", keys, constraint_description(type).keys);
       return make_constraint(type, name, system, values, formula_names(parameters, definitions));
     },
     "type"_a, "name"_a, "system"_a, "keys"_a = nb::dict(), "parameters"_a = nb::dict(),
@@ -65,6 +77,32 @@ void bind_constraint_types(nb::module_ & module)
     .def_ro("direction", &DrawnPart::direction, "of length 1: of planes and lines in B, else in A")
     .def_ro("offset", &DrawnPart::offset, "of a plane [m]")
     .def_ro("size", &DrawnPart::size, "radius or semi-axes [m]");
+}
+
+void bind_servo_types(nb::module_ & module)
+{
+  module.def(
+    "servo_task",
+    [](
+      const std::string & type, const std::string & name, const ConstraintSet & constraints,
+      const nb::kwargs & keys)
+    {
+      return make_servo_task(
+        type, name, constraints,
+        checked_keys("servo task '" + name + "'", keys, servo_task_description(type).keys));
+    },
+    "type"_a, "name"_a, "constraints"_a, "keys"_a, nb::keep_alive<0, 3>(),
+    "A servo task of a type, e.g. 'pose', with the keys of doc/types.md.");
+  module.def(
+    "null_space_term",
+    [](const std::string & kind, const System & system, const nb::kwargs & keys)
+    {
+      return make_null_space_term(
+        kind, system,
+        checked_keys("null-space term '" + kind + "'", keys, null_space_description(kind).keys));
+    },
+    "kind"_a, "system"_a, "keys"_a, nb::keep_alive<0, 2>(),
+    "A null-space term of a kind, e.g. 'posture', with the keys of doc/types.md.");
 }
 
 }  // namespace constrained_dynamics::python
