@@ -85,7 +85,7 @@ State read_initial_on_servo(
     [&]
     {
       const Dynamics dynamics(ConstraintSet(system.system, constraints), options);
-      Workspace workspace(dynamics);
+      Workspace workspace = Workspace::unanalysed(dynamics);
       switch_constraints(out.active, workspace);
       return read_initial(initial, system, dynamics, workspace, true);
     });
@@ -99,7 +99,7 @@ void check_contacts(
   const State & state = out.initial;
   if (
     (out.contacts->contacts().empty() && out.contacts->frictions().empty()) ||
-    out.dynamics->update_rows(state.time, state.q, state.u, workspace) != Status::kOk)
+    out.dynamics->evaluate_rows(state.time, state.q, state.u, workspace) != Status::kOk)
   {
     return;
   }
@@ -299,7 +299,7 @@ void build_parts(
   out.servo = read_servo(
     root, out.dynamics, system.robot, out.run.integration.integrator == Integrator::kDopri5);
 
-  Workspace workspace(*out.dynamics);
+  Workspace workspace = Workspace::unanalysed(*out.dynamics);
   switch_constraints(out.active, workspace);
   const auto on_servo = initial.find("servo");
   out.initial = on_servo && options.assemble

@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "constrained_dynamics/constraints/stabilisation.hpp"
 #include "constrained_dynamics/dynamics/dynamics.hpp"
-#include "constrained_dynamics/dynamics/stabilisation.hpp"
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "scenario/scenario_reader.hpp"
 
