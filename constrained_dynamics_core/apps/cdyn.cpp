@@ -159,6 +159,11 @@ int main(int argc, char ** argv)
   examples_command->add_option("name", examples.name, "Example")->type_name("NAME");
   examples_command->add_flag("--show", examples.show, "Print the file");
 
+  std::string type;
+  CLI::App * types_command = app.add_subcommand(
+    "types", "Types of constraints, servo tasks and null-space terms with their keys, as Markdown");
+  types_command->add_option("type", type, "One of them")->type_name("TYPE");
+
   try
   {
     app.parse(argc, argv);
@@ -196,8 +201,12 @@ int main(int argc, char ** argv)
     {
       return cdyn::examples(examples);
     }
+    if (*types_command)
+    {
+      return cdyn::types(type);
+    }
     std::cerr << "cdyn: a subcommand is missing; allowed: run, solve, check, compare, bench, "
-                 "linearize, examples\n"
+                 "linearize, examples, types\n"
                  "Run with --help for more information.\n";
     return cdyn::kBadInput;
   }

@@ -29,6 +29,7 @@ PATHS = [
     HERE / "equations.md",
     HERE / "contacts.md",
     HERE / "scenario.md",
+    HERE / "types.md",
     HERE / "python.md",
     ROS / "your_robot.md",
     ROS / "ros.md",

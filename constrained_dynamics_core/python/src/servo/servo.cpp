@@ -565,6 +565,7 @@ void bind_servo(nb::module_ & module)
   bind_law(module);
   bind_workspace(module);
   bind_input_law(module);
+  bind_servo_types(module);
 }
 
 }  // namespace constrained_dynamics::python
