@@ -308,7 +308,7 @@ TEST(Impact, when_a_constant_speed_row_comes_on_expect_the_speed_and_the_directi
   // In force while an impulse acts: the speed stays, the direction turns. With u = 2 (cos β, sin
   // β): 2 dβ/ds = −I sin β, so tan(β/2) = tan(β0/2) exp(−I/2).
   state.u = Eigen::Vector2d(0.0, 2.0);
-  problem.roles[0] = ImpactRole::kInForce;
+  problem.roles[0] = ImpactRole::kEnforced;
   problem.impulse = Eigen::Vector2d(1.0, 0.0);
   after = solve_impact(dynamics, problem, state);
   const double beta = 2.0 * std::atan(std::exp(-0.5));
