@@ -23,6 +23,7 @@ namespace constrained_dynamics
 
 class ContactRuntime;
 class RunBook;
+class ServoInputLaw;
 
 /// Inputs τ as a function of the state. One object a simulation: it may keep scratch.
 class CONSTRAINED_DYNAMICS_EXPORT InputLaw
@@ -45,6 +46,9 @@ public:
   /// on the system from outside, such as external wrenches. Real-time safe: yes.
   [[nodiscard]] virtual Status evaluate(
     const System & system, SystemData & data, VectorRef inputs) noexcept CD_NONBLOCKING = 0;
+
+  /// This law where it is a servo law, for reports of a run; null otherwise.
+  virtual const ServoInputLaw * as_servo() const noexcept { return nullptr; }
 };
 
 enum class Integrator
