@@ -49,6 +49,8 @@ SolutionDifferentiator::SolutionDifferentiator(
   const Dynamics & dynamics, Workspace & workspace, const DerivativeOptions & options)
 : dynamics_(dynamics),
   workspace_(workspace),
+  evaluation_(WorkspaceAccess::evaluation(workspace)),
+  of_(evaluation_.of()),
   options_(options),
   n_(dynamics.system().speed_count()),
   m_(dynamics.constraints().row_count())
@@ -58,8 +60,9 @@ SolutionDifferentiator::SolutionDifferentiator(
 Status SolutionDifferentiator::solve_here()
 {
   // By rows and terms, which are needed afterwards, whatever the formulation is.
-  const Status status = dynamics_.update_rows(time_, q_, u_, workspace_);
-  return status == Status::kOk ? dynamics_.solve_rows(inputs_, workspace_) : status;
+  Status status = dynamics_.evaluate_rows(time_, q_, u_, workspace_);
+  status = status == Status::kOk ? dynamics_.evaluate_terms(workspace_) : status;
+  return status == Status::kOk ? dynamics_.solve(inputs_, workspace_) : status;
 }
 
 Status SolutionDifferentiator::run(
@@ -105,14 +108,14 @@ void SolutionDifferentiator::gather()
   active_.clear();
   for (int row = 0; row < m_; ++row)
   {
-    const int constraint = dynamics_.constraint_of_row_[static_cast<std::size_t>(row)];
+    const int constraint = of_.constraint_of_row[static_cast<std::size_t>(row)];
     if (workspace_.is_active(constraint))
     {
       active_.push_back(row);
     }
   }
   const Eigen::Index count = static_cast<Eigen::Index>(active_.size());
-  const Eigen::MatrixXd complete = complete_jacobian(dynamics_.system(), workspace_.rows_);
+  const Eigen::MatrixXd complete = complete_jacobian(dynamics_.system(), workspace_.rows());
   jacobian_.resize(count, n_);
   complete_jacobian_.resize(count, n_);
   scale_.resize(count);
@@ -121,11 +124,11 @@ void SolutionDifferentiator::gather()
   for (Eigen::Index k = 0; k < count; ++k)
   {
     const int row = active_[static_cast<std::size_t>(k)];
-    jacobian_.row(k) = workspace_.rows_.jacobian.row(row);
+    jacobian_.row(k) = workspace_.rows().jacobian.row(row);
     complete_jacobian_.row(k) = complete.row(row);
-    scale_(k) = workspace_.row_scale_(row);
-    weight_(k) = dynamics_.multiplier_weight_(row);
-    multipliers_(k) = workspace_.solution_.multipliers(row);
+    scale_(k) = workspace_.row_scale()(row);
+    weight_(k) = of_.multiplier_weight(row);
+    multipliers_(k) = workspace_.solution().multipliers(row);
   }
   mass_matrix_ = workspace_.terms().mass_matrix;
   input_matrix_ = workspace_.terms().input_matrix;
@@ -167,13 +170,11 @@ void SolutionDifferentiator::stabilise(
   {
     return;
   }
-  subtract_gain(stabilisation.velocity_gain, dynamics_.position_rows_, rows.velocity_q, residual_q);
-  subtract_gain(stabilisation.velocity_gain, dynamics_.position_rows_, rows.velocity_u, residual_u);
-  subtract_gain(stabilisation.position_gain, dynamics_.position_rows_, rows.position_q, residual_q);
-  subtract_gain(
-    stabilisation.nonholonomic_gain, dynamics_.velocity_rows_, rows.velocity_q, residual_q);
-  subtract_gain(
-    stabilisation.nonholonomic_gain, dynamics_.velocity_rows_, rows.velocity_u, residual_u);
+  subtract_gain(stabilisation.velocity_gain, of_.position_rows, rows.velocity_q, residual_q);
+  subtract_gain(stabilisation.velocity_gain, of_.position_rows, rows.velocity_u, residual_u);
+  subtract_gain(stabilisation.position_gain, of_.position_rows, rows.position_q, residual_q);
+  subtract_gain(stabilisation.nonholonomic_gain, of_.velocity_rows, rows.velocity_q, residual_q);
+  subtract_gain(stabilisation.nonholonomic_gain, of_.velocity_rows, rows.velocity_u, residual_u);
 }
 
 /// Derivatives of φ, φ̇ and ψ.
@@ -186,7 +187,7 @@ void SolutionDifferentiator::differentiate_rows(
   for (std::size_t k = 0; k < active_.size(); ++k)
   {
     const int row = active_[k];
-    const RowLevel level = dynamics_.level_of_row_[static_cast<std::size_t>(row)];
+    const RowLevel level = of_.level_of_row[static_cast<std::size_t>(row)];
     const auto jacobian = complete_jacobian_.row(static_cast<Eigen::Index>(k));
     if (level == RowLevel::kPosition)
     {

@@ -76,7 +76,7 @@ Status linear_matrices(
   Eigen::MatrixXd feedback = Eigen::MatrixXd::Zero(n, 2 * n);
   if (law != nullptr)
   {
-    SystemData & data = workspace.system_data();
+    SystemData & data = workspace.change_system_data();  // at other states until `differentiate`
     out.inputs.setZero(system.input_count());
     Status status = system.update_kinematics(state.time, state.q, state.u, data);
     if (status == Status::kOk)

@@ -140,7 +140,7 @@ Status linear_step(
     const Eigen::MatrixXd propagator = exponent.exp();
     const Eigen::MatrixXd after = part * size * propagator * model.basis;
     Workspace & workspace = simulation.workspace();
-    Status status = dynamics.update_rows(reference.time, reference.q, reference.u, workspace);
+    Status status = dynamics.evaluate_rows(reference.time, reference.q, reference.u, workspace);
     const Eigen::MatrixXd C = workspace.terms().kinematic_matrix;
     double & position = part == 1.0 ? result.position : result.position_of_half;
     double & velocity = part == 1.0 ? result.velocity : result.velocity_of_half;
@@ -149,7 +149,7 @@ Status linear_step(
       Eigen::VectorXd q = reference.q + C * after.col(k).head(n);
       dynamics.system().normalise(q);
       status =
-        dynamics.update_rows(reference.time, q, reference.u + after.col(k).tail(n), workspace);
+        dynamics.evaluate_rows(reference.time, q, reference.u + after.col(k).tail(n), workspace);
       for (int row = 0; row < dynamics.constraints().row_count(); ++row)
       {
         if (workspace.is_active(dynamics.constraints().constraint_of_row(row)))

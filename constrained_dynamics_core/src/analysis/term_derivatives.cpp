@@ -20,7 +20,7 @@ Status SolutionDifferentiator::differentiate_terms(
 {
   const ConstraintSet & set = dynamics_.constraints();
   const System & system = dynamics_.system();
-  SystemData & data = workspace_.system_data();
+  SystemData & data = *evaluation_.system_data;
   out.residual_q.setZero(m_, n_);
   out.residual_u.setZero(m_, n_);
   out.velocity_q.setZero(m_, n_);
@@ -41,7 +41,7 @@ Status SolutionDifferentiator::differentiate_terms(
     const bool analytic =
       !workspace_.is_active(i) ||
       set[i].differentiate(
-        data, out.system, multipliers.segment(offset, count), workspace_.scratch_, block);
+        data, out.system, multipliers.segment(offset, count), evaluation_.scratch, block);
     out.constraint_is_analytic[static_cast<std::size_t>(i)] = analytic;
     if (!analytic)
     {
@@ -82,16 +82,16 @@ Status SolutionDifferentiator::evaluate_terms(
   const Terms & terms, Eigen::VectorXd & out)
 {
   const System & system = dynamics_.system();
-  Status status = dynamics_.update_rows(state.time, state.q, state.u, workspace_);
+  Status status = dynamics_.evaluate_rows(state.time, state.q, state.u, workspace_);
   if (status == Status::kOk && !terms.system_is_analytic)
   {
-    status = system.update_dynamics(workspace_.system_data());
+    status = dynamics_.evaluate_terms(workspace_);
   }
   if (status != Status::kOk)
   {
     return status;
   }
-  const SystemTerms & at = workspace_.terms();
+  const constrained_dynamics::Terms at = workspace_.terms();
   const Rows & rows = workspace_.rows();
   Eigen::VectorXd force = Eigen::VectorXd::Zero(n_);
   for (int i = 0; i < dynamics_.constraints().size(); ++i)
@@ -204,8 +204,7 @@ Status SolutionDifferentiator::differentiate_transport(
     kDifferenceStep / speed,
     [&](double ahead, Eigen::MatrixXd & value)
     {
-      const Status at = dynamics_.system().update_kinematics(
-        time_ + ahead, q_ + ahead * rates, u_, workspace_.system_data());
+      const Status at = dynamics_.set_state(time_ + ahead, q_ + ahead * rates, u_, workspace_);
       value = workspace_.terms().kinematic_matrix;
       return at;
     },

@@ -22,7 +22,7 @@ Eigen::MatrixXd unit_rows(Eigen::MatrixXd rows);
 /// threshold, relative to the largest, are redundant.
 Eigen::MatrixXd null_space(const Eigen::MatrixXd & rows, double threshold = kAbsent);
 
-/// A of the active rows, as of the last update_rows.
+/// A of the active rows, at the state of the workspace.
 Eigen::MatrixXd active_rows(const Dynamics & dynamics, const Workspace & workspace);
 
 }  // namespace constrained_dynamics

@@ -25,7 +25,7 @@ constexpr double kAligned = 0.999;
 Status ContactRuntime::begin_cones(
   const ContactHost & host, const Workspace & workspace, bool with_split) noexcept
 {
-  const SystemTerms & terms = workspace.terms();
+  const Terms terms = workspace.terms();
   const Rows & rows = workspace.rows();
   force_ = terms.force;
   force_.noalias() += terms.input_matrix * host.input_values();
@@ -370,7 +370,7 @@ int ContactRuntime::open_surplus(Workspace & workspace) noexcept CD_NONBLOCKING
   const ConstraintSet & set = dynamics_->constraints();
   force_.setZero();
   if (
-    dynamics_->system().update_dynamics(workspace.system_data()) != Status::kOk ||
+    dynamics_->evaluate_terms(workspace) != Status::kOk ||
     cone_.begin(workspace.terms().mass_matrix, zero_speeds_, force_) != Status::kOk)
   {
     return -1;

@@ -376,7 +376,9 @@ Status ContactRuntime::solve(const ConstVectorRef & inputs, Workspace & workspac
         : 0.0,
       workspace);
   }
-  const Status status = dynamics_->solve_rows(inputs, workspace);
+  // On rows and terms, which decisions look at.
+  Status status = dynamics_->evaluate_terms(workspace);
+  status = status == Status::kOk ? dynamics_->solve(inputs, workspace) : status;
   return sliding_.empty() || !has_output(status) ? status : solve_sliding(inputs, workspace);
 }
 
@@ -407,7 +409,7 @@ Status ContactRuntime::solve_sliding(const ConstVectorRef & inputs, Workspace & 
   {
     const double unit = std::max(1.0, std::abs(base_normals_(j)));
     add_given(friction_at(j), coefficient(j) * unit, workspace);
-    const Status status = dynamics_->solve_again(inputs, workspace);
+    const Status status = dynamics_->solve(inputs, workspace);
     if (!has_output(status))
     {
       return status;
@@ -433,7 +435,7 @@ Status ContactRuntime::solve_sliding(const ConstVectorRef & inputs, Workspace & 
   {
     add_given(friction_at(i), coefficient(i) * unknown_normals_(i), workspace);
   }
-  return dynamics_->solve_again(inputs, workspace);
+  return dynamics_->solve(inputs, workspace);
 }
 
 // ---- events

@@ -79,7 +79,7 @@ public:
   /// @pre rows of the state.
   int open_surplus(Workspace & workspace) noexcept CD_NONBLOCKING;
 
-  /// In place of Dynamics::solve_rows: with the forces that belong to the modes.
+  /// In place of Dynamics::solve: with the forces that belong to the modes.
   /// Statuses: as there, and kNoUniqueSolution (Painlevé).
   Status solve(const ConstVectorRef & inputs, Workspace & workspace) noexcept CD_NONBLOCKING;
 

@@ -221,9 +221,8 @@ Status ImpactSolver::Impl::load(
   {
     return Status::kNonFiniteInput;
   }
-  Status status = dynamics->update_rows(at_time, at_q, at_u, workspace);
-  status =
-    status == Status::kOk ? dynamics->system().update_dynamics(workspace.system_data()) : status;
+  Status status = dynamics->evaluate_rows(at_time, at_q, at_u, workspace);
+  status = status == Status::kOk ? dynamics->evaluate_terms(workspace) : status;
   if (status != Status::kOk)
   {
     return status;
@@ -494,7 +493,7 @@ ImpactSolution solve_impact(
 {
   ImpactSolver solver(dynamics, problem.contacts.size());
   solver.check(problem);
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   ImpactSolution solution(dynamics, problem.contacts.size());
   const Status result = solver.solve(problem, state.time, state.q, state.u, workspace, solution);
   if (!has_output(result))

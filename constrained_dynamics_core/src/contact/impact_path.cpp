@@ -20,7 +20,7 @@ constexpr int kPathSteps = 32;
 bool ImpactSolver::Impl::is_nonlinear(const ImpactProblem & problem, Workspace & workspace) noexcept
 {
   path_stage = u + row_solution.acceleration;
-  if (dynamics->update_rows(time, q, path_stage, workspace) != Status::kOk)
+  if (dynamics->evaluate_rows(time, q, path_stage, workspace) != Status::kOk)
   {
     return true;
   }
@@ -55,7 +55,7 @@ Status ImpactSolver::Impl::follow_path(
   path_multipliers.setZero();
   const auto slope = [&](const Eigen::VectorXd & at)
   {
-    Status status = dynamics->update_rows(time, q, at, workspace);
+    Status status = dynamics->evaluate_rows(time, q, at, workspace);
     if (status != Status::kOk)
     {
       return status;
@@ -94,7 +94,7 @@ Status ImpactSolver::Impl::follow_path(
   constexpr int kCorrections = 4;
   for (int k = 0; k < kCorrections; ++k)
   {
-    status = dynamics->update_rows(time, q, path_speeds, workspace);
+    status = dynamics->evaluate_rows(time, q, path_speeds, workspace);
     if (status != Status::kOk)
     {
       return status;

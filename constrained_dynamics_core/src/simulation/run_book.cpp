@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "dynamics/workspace_impl.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -149,7 +151,7 @@ void RunBook::start(
   start_time_ = time;
   // A solve along the tree has no Q.
   weight_.setZero(system.speed_count());
-  if (system.update_dynamics(workspace.system_data()) == Status::kOk)
+  if (dynamics_.evaluate_terms(workspace) == Status::kOk)
   {
     weight_ = workspace.terms().mass_matrix.diagonal().cwiseAbs();
   }
@@ -170,7 +172,7 @@ void RunBook::measure(const Eigen::VectorXd & inputs, Workspace & workspace) noe
   last_.potential = system.potential_energy(workspace.system_data());
   SystemPower power;
   balance_.available = system.power(
-    workspace.system_data(), solution.acceleration, inputs, solution.constraint_force, power);
+    *WorkspaceAccess::evaluation(workspace).system_data, solution.acceleration, inputs, solution.constraint_force, power);
   last_.power.fill(0.0);
   if (!balance_.available)
   {
@@ -258,12 +260,9 @@ void RunBook::book_rows(SystemPower & system, Workspace & workspace) noexcept
 /// λᵀ (A u − ψ) of velocity rows and λᵀ A u of acceleration rows.
 double RunBook::inhomogeneous_power(Workspace & workspace) const noexcept
 {
-  const SystemTerms & terms = workspace.terms();
-  const Eigen::VectorXd & u = terms.speeds;
+  const Eigen::VectorXd & u = workspace.terms().speeds;
   const std::vector<int> & driven = dynamics_.system().driven_speeds();
-  if (
-    workspace.solution().along_tree &&
-    dynamics_.update_rows(terms.time, terms.coordinates, terms.speeds, workspace) != Status::kOk)
+  if (dynamics_.evaluate_rows(workspace) != Status::kOk)
   {
     return 0.0;
   }

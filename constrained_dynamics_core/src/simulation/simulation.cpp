@@ -94,7 +94,7 @@ Simulation::Simulation(
     dynamics ? std::move(dynamics) : throw std::invalid_argument("a simulation needs dynamics")),
   options_(options),
   input_law_(std::move(inputs)),
-  workspace_(*dynamics_),
+  workspace_(Workspace::unanalysed(*dynamics_)),
   contacts_(std::make_unique<ContactRuntime>(
     *dynamics_, contacts ? std::move(contacts)
                          : std::make_shared<const ContactSet>(
@@ -149,7 +149,7 @@ RankReport Simulation::start(const State & state)
   events_.clear();
   lost_events_ = 0;
   next_change_ = 0;
-  const RankReport report = dynamics_->analyse(state, workspace_);
+  const RankReport report = workspace_.reset(state);
   if (input_law_)
   {
     input_law_->observe(workspace_);
@@ -172,14 +172,14 @@ Status Simulation::update(double time, const ConstVectorRef & q, const ConstVect
   CD_NONBLOCKING
 {
   // Contacts look at the rows of what is open, too.
-  const Status status = contacts_->is_empty() ? dynamics_->update_kinematics(time, q, u, workspace_)
-                                              : dynamics_->update_rows(time, q, u, workspace_);
+  const Status status = contacts_->is_empty() ? dynamics_->set_state(time, q, u, workspace_)
+                                              : dynamics_->evaluate_rows(time, q, u, workspace_);
   if (status != Status::kOk || !input_law_)
   {
     return status;
   }
   input_law_->observe(workspace_);
-  return input_law_->evaluate(dynamics_->system(), workspace_.system_data(), input_values_);
+  return input_law_->evaluate(dynamics_->system(), workspace_.change_system_data(), input_values_);
 }
 
 Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
@@ -194,7 +194,7 @@ Status Simulation::derivative(double time, const ConstVectorRef & x, VectorRef x
   {
     return status;
   }
-  status = contacts_->is_empty() ? dynamics_->solve_updated(input_values_, workspace_)
+  status = contacts_->is_empty() ? dynamics_->solve(input_values_, workspace_)
                                  : contacts_->solve(input_values_, workspace_);
   if (!has_output(status))
   {
@@ -339,7 +339,7 @@ Status Simulation::project(double time, VectorRef x) noexcept CD_NONBLOCKING
   const auto open_surplus = [&]() noexcept
   {
     ContactEvent event;
-    const int opened = dynamics_->update_rows(time, q, u, workspace_) == Status::kOk
+    const int opened = dynamics_->evaluate_rows(time, q, u, workspace_) == Status::kOk
                          ? contacts_->open_surplus(workspace_)
                          : -1;
     if (opened < 0)

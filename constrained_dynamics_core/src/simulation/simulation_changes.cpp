@@ -80,7 +80,7 @@ Status Simulation::Host::lift_out() noexcept
   Simulation & of = simulation_;
   if (
     of.dynamics_->options().stabilisation.kind != Stabilisation::Kind::kProjection ||
-    of.dynamics_->update_rows(of.state_.time, of.state_.q, of.state_.u, of.workspace_) !=
+    of.dynamics_->evaluate_rows(of.state_.time, of.state_.q, of.state_.u, of.workspace_) !=
       Status::kOk ||
     !of.contacts_->add_sunk_rows(of.workspace_))
   {

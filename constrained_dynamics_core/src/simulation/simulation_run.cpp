@@ -164,7 +164,7 @@ void Simulation::name_rows()
     const Eigen::VectorXd & x = trouble_state_[kind];
     out.time = trouble_time_[kind];
     if (
-      dynamics_->update_rows(
+      dynamics_->evaluate_rows(
         out.time, x.head(state_.q.size()), x.tail(state_.u.size()), workspace_) == Status::kOk)
     {
       out.rows = find();

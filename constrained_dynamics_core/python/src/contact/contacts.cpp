@@ -199,7 +199,7 @@ ImpactDerivatives differentiate(
   const Dynamics & dynamics, const ImpactProblem & problem, const State & state)
 {
   const ImpactSolution checked_by_it = impact(dynamics, problem, state);
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   ImpactSolver solver(dynamics, problem.contacts.size());
   ImpactSolution solution(dynamics, problem.contacts.size());
   const auto n = checked_by_it.speeds.size();
