@@ -10,6 +10,8 @@
 namespace constrained_dynamics
 {
 
+class ServoInputLaw;
+
 /// Inputs τ as a function of the state. Use one object per simulation: it may keep scratch memory.
 class CONSTRAINED_DYNAMICS_EXPORT InputLaw
 {
@@ -31,6 +33,9 @@ public:
   /// on the system from outside, such as external wrenches. Real-time safe: yes.
   [[nodiscard]] virtual Status evaluate(
     const System & system, SystemData & data, VectorRef inputs) noexcept CD_NONBLOCKING = 0;
+
+  /// This law where it is a servo law, for reports of a run; null otherwise.
+  virtual const ServoInputLaw * as_servo() const noexcept { return nullptr; }
 };
 
 }  // namespace constrained_dynamics
