@@ -6,6 +6,7 @@
 import html
 import re
 
+import constrained_dynamics as cd
 import formulas
 from formulas import equation, name_mathml
 
@@ -17,19 +18,7 @@ Q_UDOT = (
 )
 # What the rows of a constraint between frames a and b say; R_b, p: orientation and place, in axes of b.
 ROWS_OF_TYPES = {
-    "frame_coincidence": "R_bᵀ (p_a − p_b) = 0, R_bᵀ R_a = 1; rows {rows}",
-    "point_on_plane": "n · R_bᵀ (p_a − p_b) = offset",
-    "point_on_line": "R_bᵀ (p_a − p_b) ∥ direction",
-    "distance": "|p_a − p_b| = length",
-    "joint_coupling": "Σ c q = offset",
-    "joint": "q = value",
-    "centre_of_mass": "centre of mass = position",
-    "energy": "T + V = value",
-    "kinetic_energy": "T = value",
-    "prescribed_motion": "q = motion(t)",
-    "knife_edge": "axis · v_a = 0: no motion sideways",
-    "rolling": "contact height = 0, contact velocity = 0",
-    "contact": "gap ≥ 0, push ≥ 0, gap · push = 0; friction inside its cone",
+    **{description.type: description.equation for description in cd.constraint_descriptions()},
     "orientation": "R_bᵀ R_a = reference",
     "position": "p_a = reference",
     "pose": "p_a, R_a = reference",

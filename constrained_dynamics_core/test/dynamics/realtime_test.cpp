@@ -291,9 +291,8 @@ TEST_P(RealTimeRule, when_a_servo_law_cycles_through_good_and_bad_states_expect_
   {
     GTEST_SKIP() << "no servo-constraints";
   }
-  ServoWorkspace servo(*law);
   const State & good = scenario.initial();
-  law->prepare(good, servo);
+  ServoWorkspace servo(*law, good);
   std::mt19937 random(8);
   std::normal_distribution<double> normal;
   const double bad[] = {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "common.hpp"
+#include "constrained_dynamics/dynamics/constraint_record.hpp"
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/formulations/coordinate_partition.hpp"
 #include "constrained_dynamics/formulations/projection.hpp"
@@ -507,8 +508,30 @@ void bind_dynamics_class(nb::module_ & module)
 
 }  // namespace
 
+static void bind_records(nb::module_ & module)
+{
+  nb::class_<RowRecord>(module, "RowRecord", "One row of a constraint at a solve.")
+    .def_ro("multiplier", &RowRecord::multiplier, "λ")
+    .def_ro("position_residual", &RowRecord::position_residual, "φ")
+    .def_ro("velocity_residual", &RowRecord::velocity_residual, "φ̇ or ψ")
+    .def_ro("redundancy", &RowRecord::redundancy, "0: no row can replace it, 1: others do wholly");
+  nb::class_<WrenchRecord>(
+    module, "WrenchRecord", "The force between two bodies: both wrenches about one point.")
+    .def_ro("point", &WrenchRecord::point, "[m]")
+    .def_ro("force_on_a", &WrenchRecord::force_on_a, "[N]")
+    .def_ro("torque_on_a", &WrenchRecord::torque_on_a, "[N m]")
+    .def_ro("force_on_b", &WrenchRecord::force_on_b, "[N]")
+    .def_ro("torque_on_b", &WrenchRecord::torque_on_b, "[N m]");
+  nb::class_<ConstraintRecord>(module, "ConstraintRecord", "One constraint at a solve.")
+    .def_ro("active", &ConstraintRecord::active)
+    .def_ro("redundant", &ConstraintRecord::redundant, "other rows can replace one of it")
+    .def_ro("rows", &ConstraintRecord::rows)
+    .def_ro("wrenches", &ConstraintRecord::wrenches);
+}
+
 void bind_dynamics(nb::module_ & module)
 {
+  bind_records(module);
   bind_options(module);
   bind_formulations(module);
   bind_results(module);
