@@ -80,7 +80,7 @@ def check_text(report):
     report.check("licence lines", sources.licence_lines)
     report.check("links", documents.links)
     report.check("README", documents.readme, "%d words" % len(read("README.md").split()))
-    report.check("commit subjects", documents.subjects, "the newest %d" % documents.SUBJECT_COUNT)
+    report.check("commit subjects", documents.subjects, "those of the branch, at most %d" % documents.SUBJECT_COUNT)
     for name, width, endings in (
         ("wide lines of text", 120, (".md", ".rst")),
         ("wide lines of C++", 100, (".cpp", ".hpp")),
