@@ -111,7 +111,7 @@ TreePattern::TreePattern(const ConstraintSet & constraints, const KinematicTree 
 std::vector<int> TreePattern::find_ends(int c, int & above)
 {
   std::vector<int> ends;
-  if (const auto * frames = dynamic_cast<const FrameConstraint *>(&set_[c]))
+  if (const FrameConstraint * frames = set_[c].as_frame_constraint())
   {
     const int a = tree_.frames[idx(frames->frame_a())].body;
     const int b = tree_.frames[idx(frames->frame_b())].body;
@@ -240,7 +240,11 @@ void TreePattern::find_runs(const Paths & passing, const PlaceOf & place_of)
     {
       const bool dense = contains(dense_constraints_, constraint_at_[idx(k)]);
       const Run next{
-        constraint_at_[idx(k)],      place_at(place_of, body, k), 1, k, place_at(place_of, tree_.bodies[idx(body)].parent, k),
+        constraint_at_[idx(k)],
+        place_at(place_of, body, k),
+        1,
+        k,
+        place_at(place_of, tree_.bodies[idx(body)].parent, k),
         dense ? row_at_[idx(k)] : -1};
       const bool joins = static_cast<int>(runs_.size()) > run_begin_.back() &&
                          runs_.back().constraint == next.constraint;

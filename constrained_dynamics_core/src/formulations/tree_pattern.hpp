@@ -71,8 +71,8 @@ protected:
   int place_count_ = 0;        // and where rows are eliminated
 
 private:
-  using Paths = std::vector<std::vector<int>>;                // joints that a constraint passes
-  using PlaceOf = std::map<std::pair<int, int>, int>;         // by (body, position)
+  using Paths = std::vector<std::vector<int>>;         // joints that a constraint passes
+  using PlaceOf = std::map<std::pair<int, int>, int>;  // by (body, position)
   /// The bodies that a constraint touches first, and the body above all of them.
   std::vector<int> find_ends(int constraint, int & above);
   void order_rows(const std::vector<int> & top, const Paths & paths);

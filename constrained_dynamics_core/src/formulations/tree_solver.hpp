@@ -25,7 +25,7 @@ struct TreeProblem
   const SystemData & system_data;
   const Eigen::VectorXd & inputs;
   const Eigen::MatrixXd & jacobian;  ///< A, for `measure` alone
-  const Eigen::VectorXd & bias;  ///< b with stabilisation
+  const Eigen::VectorXd & bias;      ///< b with stabilisation
   const std::vector<bool> & active;
   const Eigen::VectorXd & row_scale;
   const Eigen::VectorXd & multiplier_compliance;  ///< 1/weight² of the split over redundant rows
@@ -168,8 +168,8 @@ private:
   };
 
   /// Motion that unit speed of a simple joint gives to the point at `r` from its body's origin.
-  Screw screw(std::size_t body, const TreeData & tree_data, const Eigen::Vector3d & r)
-    const noexcept
+  Screw screw(
+    std::size_t body, const TreeData & tree_data, const Eigen::Vector3d & r) const noexcept
   {
     const Eigen::Vector3d z = tree_data.motions[body].rotation.col(2);
     if (tree_.bodies[body].kind == JointKind::kRevolute)
