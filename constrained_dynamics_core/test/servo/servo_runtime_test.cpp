@@ -240,12 +240,12 @@ TEST(ServoRuntime, when_a_state_is_not_finite_expect_bounded_commands_and_recove
         {
           const ServoCycleReport report = loop.cycle([&](VectorXd & q, VectorXd & u)
                                                      { (element < 4 ? q : u)(element % 4) = bad; });
-          EXPECT_EQ(report.cause, ServoMiss::kState);
+          EXPECT_EQ(report.miss, ServoMiss::kState);
           EXPECT_EQ(report.mode, i < 5 ? ServoMode::kHold : ServoMode::kFallback);
           EXPECT_FALSE(report.failed);
         }
         const ServoCycleReport report = loop.cycle();
-        EXPECT_EQ(report.cause, ServoMiss::kNone);
+        EXPECT_EQ(report.miss, ServoMiss::kNone);
         EXPECT_EQ(report.mode, cycles < 5 ? ServoMode::kFollow : ServoMode::kRamp);
         EXPECT_EQ(loop.runtime->counts().missed, static_cast<std::uint64_t>(cycles));
       }
@@ -291,7 +291,7 @@ TEST(ServoRuntime, when_denormal_values_arrive_expect_them_taken)
   Loop loop(arm(), quick());
   const ServoCycleReport report =
     loop.cycle([](VectorXd & q, VectorXd & u) { q(0) = u(0) = 5e-324; });
-  EXPECT_EQ(report.cause, ServoMiss::kNone);
+  EXPECT_EQ(report.miss, ServoMiss::kNone);
 }
 
 TEST(ServoRuntime, when_sensors_freeze_while_moving_expect_fallback_within_five_cycles)
@@ -306,7 +306,7 @@ TEST(ServoRuntime, when_sensors_freeze_while_moving_expect_fallback_within_five_
       loop.cycle([&](VectorXd & q, VectorXd & u) { q = frozen.q, u = frozen.u; });
     EXPECT_EQ(report.mode == ServoMode::kFallback, i == 5) << i;
   }
-  EXPECT_EQ(loop.cycle().cause, ServoMiss::kNone);
+  EXPECT_EQ(loop.cycle().miss, ServoMiss::kNone);
 }
 
 TEST(ServoRuntime, when_robot_rests_expect_unchanging_values_to_be_fine)
@@ -316,7 +316,7 @@ TEST(ServoRuntime, when_robot_rests_expect_unchanging_values_to_be_fine)
   const State still = loop.plant.state();
   for (int i = 0; i < 100; ++i)
   {
-    EXPECT_EQ(loop.runtime->step(kPeriod, still.q, still.u).cause, ServoMiss::kNone);
+    EXPECT_EQ(loop.runtime->step(kPeriod, still.q, still.u).miss, ServoMiss::kNone);
   }
 }
 
@@ -330,15 +330,15 @@ TEST(ServoRuntime, when_time_jumps_expect_hold_and_report)
     const double time = loop.runtime->time();
     const VectorXd command = loop.runtime->command();
     const ServoCycleReport report = loop.cycle(nothing, period);
-    EXPECT_EQ(report.cause, ServoMiss::kPeriod) << period;
+    EXPECT_EQ(report.miss, ServoMiss::kPeriod) << period;
     EXPECT_EQ(report.mode, ServoMode::kHold) << period;
     EXPECT_EQ(loop.runtime->command(), command) << period;
     EXPECT_EQ(loop.runtime->time(), time) << period;
-    EXPECT_EQ(loop.cycle().cause, ServoMiss::kNone);
+    EXPECT_EQ(loop.cycle().miss, ServoMiss::kNone);
   }
   // A few missed cycles are no reason to hold.
   const double time = loop.runtime->time();
-  EXPECT_EQ(loop.cycle(nothing, 0.004).cause, ServoMiss::kNone);
+  EXPECT_EQ(loop.cycle(nothing, 0.004).miss, ServoMiss::kNone);
   EXPECT_NEAR(loop.runtime->time(), time + 0.004, 1e-12);
   // Standing time is no fault, however long.
   for (int i = 0; i < 100; ++i)
@@ -452,7 +452,7 @@ TEST(ServoRuntime, when_given_references_are_not_finite_or_of_wrong_size_expect_
   bad = given;
   bad.velocity.setZero(3);
   EXPECT_FALSE(loop.runtime->give_reference(0, bad, true));
-  EXPECT_EQ(loop.cycle().cause, ServoMiss::kNone);
+  EXPECT_EQ(loop.cycle().miss, ServoMiss::kNone);
 }
 
 TEST(ServoRuntime, when_a_null_space_vector_is_given_expect_motion_of_the_tasks_unchanged)
