@@ -13,7 +13,7 @@ namespace cdyn
 namespace cd = constrained_dynamics;
 
 ServoReport::ServoReport(const cd::Simulation & simulation)
-: law_(dynamic_cast<const cd::ServoInputLaw *>(simulation.input_law()))
+: law_(simulation.input_law() ? simulation.input_law()->as_servo() : nullptr)
 {
   if (law_)
   {
@@ -102,12 +102,10 @@ std::string ServoReport::describe(std::size_t width) const
     return "";
   }
   const cd::ServoLaw & law = law_->law();
-  text << pad("servo errors", width + 2) << pad("min", 15) << pad("max", 15) << "rms\n";
+  text << range_heading("servo errors", width);
   for (std::size_t row = 0; row < errors_.size(); ++row)
   {
-    const Range & range = errors_[row];
-    text << "  " << pad(law.row_name(static_cast<int>(row)), width) << pad(format(range.min, 6), 15)
-         << pad(format(range.max, 6), 15) << format(range.rms(), 6) << "\n";
+    text << range_line(law.row_name(static_cast<int>(row)), errors_[row], width);
   }
   const cd::ServoInputLaw::Counts & counts = law_->counts();
   const cd::ServoResult & result = law_->servo().result();
@@ -178,14 +176,7 @@ void ServoReport::write(cd::JsonWriter & json) const
     const auto & rows = law.tasks()[task].constraint->rows();
     for (std::size_t k = 0; k < rows.size(); ++k)
     {
-      const Range & range = errors_[static_cast<std::size_t>(offset) + k];
-      json.key(rows[k].label).begin_object();
-      json.entry("start", range.first)
-        .entry("end", range.last)
-        .entry("min", range.min)
-        .entry("max", range.max)
-        .entry("rms", range.rms());
-      json.end_object();
+      errors_[static_cast<std::size_t>(offset) + k].write(json, rows[k].label, true);
     }
     json.end_object();
     json.end_object();

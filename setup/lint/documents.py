@@ -10,6 +10,10 @@ from repository import ROOT, files, git, read
 
 README_LINES, README_WORDS = 120, 900
 SUBJECT_WIDTH, SUBJECT_COUNT = 72, 20
+EXTENDING = "constrained_dynamics_core/doc/extending.md"
+# The most files that a change may cost: heading of the page → files.
+COSTS = {"constraint": 5, "formulation": 4, "servo task": 5, "null-space term": 4, "topic": 4}
+NUMBERS = "one two three four five six seven eight nine ten".split()
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -44,6 +48,14 @@ def links():
                 if anchor not in anchors(str(place.resolve().relative_to(ROOT))):
                     problems.append("%s: %s has no such heading" % (path, target))
     return problems
+
+
+def files_of_changes():
+    """{change: files} as the guide to extensions says; `make campaign` makes the changes and counts. {}: no guide."""
+    if EXTENDING not in files(".md"):
+        return {}
+    found = re.findall(r"^## An? (.*)\n\n(\w+) files", read(EXTENDING), flags=re.M)
+    return {name.lower(): NUMBERS.index(number.lower()) + 1 for name, number in found}
 
 
 def readme():

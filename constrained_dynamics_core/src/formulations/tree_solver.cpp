@@ -236,7 +236,7 @@ TreeSolver::TreeSolver(const ConstraintSet & constraints, const KinematicTree & 
   {
     std::vector<int> ends;  // bodies whose joints are touched first
     int above = 0;
-    if (const auto * frames = dynamic_cast<const FrameConstraint *>(&set_[c]))
+    if (const FrameConstraint * frames = set_[c].as_frame_constraint())
     {
       const int a = tree_.frames[idx(frames->frame_a())].body;
       const int b = tree_.frames[idx(frames->frame_b())].body;

@@ -26,6 +26,7 @@
 #include "constrained_dynamics/servo/servo_law.hpp"
 #include "constrained_dynamics/simulation/simulation.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/reference_data.hpp"
 #include "support/row_problems.hpp"
 
@@ -609,7 +610,7 @@ struct Spacecraft
     EXPECT_EQ(row->evaluate(workspace.system_data(), scratch, block), Status::kOk);
     const MatrixXd A = jacobian.rightCols<3>();
     const VectorXd B = bias - jacobian * acceleration;  // u̇ at τ̇ = 0
-    const MatrixXd inverse = A.completeOrthogonalDecomposition().pseudoInverse();
+    const MatrixXd inverse = test::pseudo_inverse(A);
     acceleration.tail<3>() = inverse * B + y - inverse * (A * y);
     return acceleration;
   }

@@ -20,6 +20,7 @@
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "constrained_dynamics/servo/servo_law.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 
 namespace constrained_dynamics::test
 {
@@ -158,14 +159,13 @@ struct Cycle
   MatrixXd compliance() const
   {
     const MatrixXd & A = servo.dynamics().rows().jacobian;
-    const MatrixXd inverse = Q().inverse();
+    const MatrixXd inverse = inverse_of(Q());
     if (A.rows() == 0)
     {
       return inverse;
     }
     const MatrixXd gram = A * inverse * A.transpose();
-    return inverse - inverse * A.transpose() *
-                       gram.completeOrthogonalDecomposition().pseudoInverse() * A * inverse;
+    return inverse - inverse * A.transpose() * pseudo_inverse(gram) * A * inverse;
   }
   MatrixXd S() const { return servo.rows().jacobian * compliance() * G(); }
   /// z = S τ − residual.
@@ -181,13 +181,6 @@ ServoOptions with(ServoMetric metric)
   ServoOptions options;
   options.metric = metric;
   return options;
-}
-
-MatrixXd null_space(const MatrixXd & matrix)
-{
-  const Eigen::JacobiSVD<MatrixXd> svd(matrix, Eigen::ComputeFullV);
-  const Eigen::Index rank = (svd.singularValues().array() > 1e-9 * svd.singularValues()(0)).count();
-  return svd.matrixV().rightCols(matrix.cols() - rank);
 }
 
 // ---- the two metrics
@@ -309,7 +302,7 @@ TEST(ServoCycle, when_rows_cannot_be_met_expect_the_smallest_of_the_stated_error
       EXPECT_FALSE(cycle.result().ideal);
       const MatrixXd & A = cycle.servo.rows().jacobian;
       const MatrixXd weight = metric == ServoMetric::kIdeal
-                                ? MatrixXd((A * cycle.compliance() * A.transpose()).inverse())
+                                ? inverse_of(A * cycle.compliance() * A.transpose())
                                 : MatrixXd(MatrixXd::Identity(3, 3));
       const MatrixXd S = cycle.S();
       const VectorXd z = cycle.z();
@@ -372,7 +365,7 @@ TEST(ServoCycle, when_there_are_levels_expect_dense_projections_one_after_the_ot
     {
       const MatrixXd W = S.middleRows(begin, count) * Z;
       const VectorXd left = z.segment(begin, count) - S.middleRows(begin, count) * tau;
-      tau += Z * W.completeOrthogonalDecomposition().solve(left);
+      tau += Z * solve_least_squares(W, left);
       Z = Z * null_space(W);
     }
     EXPECT_LT((cycle.tau() - tau).norm(), 1e-8 * (1.0 + tau.norm()));
@@ -535,7 +528,7 @@ double brute_force(
       {
         part.col(static_cast<Eigen::Index>(k)) = S.col(open[k]);
       }
-      const VectorXd x = part.completeOrthogonalDecomposition().solve(z - S * tau);
+      const VectorXd x = solve_least_squares(part, z - S * tau);
       for (std::size_t k = 0; k < open.size(); ++k)
       {
         tau(open[k]) = x(static_cast<Eigen::Index>(k));

@@ -16,6 +16,7 @@
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "servo/level_solver.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/reference_data.hpp"
 
 namespace constrained_dynamics::test
@@ -30,11 +31,6 @@ MatrixXd random_matrix(std::mt19937 & generator, Eigen::Index rows, Eigen::Index
 {
   std::normal_distribution<double> normal;
   return MatrixXd::NullaryExpr(rows, cols, [&] { return normal(generator); });
-}
-
-MatrixXd pseudo_inverse(const MatrixXd & matrix)
-{
-  return matrix.completeOrthogonalDecomposition().pseudoInverse();
 }
 
 LevelSolver::Rows rows_of(

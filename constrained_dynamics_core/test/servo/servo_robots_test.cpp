@@ -16,6 +16,7 @@
 
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 #include "servo/servo_run.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/reference_data.hpp"
 
 namespace constrained_dynamics::test
@@ -321,7 +322,7 @@ bool has_split_in_cones(const ServoWorkspace & servo, const ServoLaw & law, doub
   }
   // λ + N ν with the same force; the smallest sum of squared violations, by Gauss-Newton steps over
   // the rows that are violated, each halved until it helps.
-  const MatrixXd N = A.transpose().fullPivLu().kernel();
+  const MatrixXd N = kernel_of(A.transpose());
   VectorXd x = workspace.solution().multipliers;
   const auto violations = [&](const VectorXd & at) -> VectorXd
   { return (lower - C * at).cwiseMax(0.0); };
@@ -333,7 +334,7 @@ bool has_split_in_cones(const ServoWorkspace & servo, const ServoLaw & law, doub
     {
       J.row(k) *= miss(k) > 0.0 ? 1.0 : 0.0;
     }
-    const VectorXd step = N * J.completeOrthogonalDecomposition().solve(miss);
+    const VectorXd step = N * solve_least_squares(J, miss);
     double length = 1.0;
     while (length > 1e-6 &&
            violations(x + length * step).norm() > (1.0 - 1e-4 * length) * miss.norm())

@@ -17,6 +17,7 @@
 #include <Eigen/Dense>
 
 #include "servo/servo_run.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/reference_data.hpp"
 
 namespace constrained_dynamics::test
@@ -122,9 +123,9 @@ TEST(Thesis71, when_y_is_random_expect_the_same_energy_on_another_motion)
         EXPECT_LT((result.particular + result.null_part - result.inputs).norm(), 1e-14);
         // S null_part = 0, S = ∂E/∂u Q⁻¹ G.
         EXPECT_LT(
-          std::abs(
-            servo.rows().jacobian.row(0).dot(servo.dynamics().terms().mass_matrix.ldlt().solve(
-              servo.dynamics().terms().input_matrix * result.null_part))),
+          std::abs(servo.rows().jacobian.row(0).dot(VectorXd(solve_definite(
+            servo.dynamics().terms().mass_matrix,
+            servo.dynamics().terms().input_matrix * result.null_part)))),
           1e-13);
       });
     EXPECT_EQ(run.counts.singular, 0);
@@ -171,7 +172,7 @@ TEST(Thesis71, when_the_motion_stalls_expect_status_singular_and_bounded_torques
         // S W has the norm √(2K) in the metric H = Gᵀ Q⁻¹ G, and |Gᵀ u| in that of the torques.
         const VectorXd effect = G * tau;
         const double effort = std::string(metric) == "ideal"
-                                ? std::sqrt(effect.dot(Q.ldlt().solve(effect)))
+                                ? std::sqrt(effect.dot(VectorXd(solve_definite(Q, effect))))
                                 : tau.norm();
         largest = std::max(largest, effort);
         singular += servo.result().damped ? 1 : 0;
@@ -240,7 +241,7 @@ TEST(Thesis71, when_two_rows_share_one_control_expect_none_with_least_squares_an
       {
         const ServoResult & result = servo.result();
         const Terms terms = servo.dynamics().terms();
-        const MatrixXd S = terms.mass_matrix.ldlt().solve(terms.input_matrix);
+        const MatrixXd S = solve_definite(terms.mass_matrix, terms.input_matrix);
         // Rows are θ̈1 and θ̈2: their inertia is Q itself.
         const MatrixXd weight = ideal ? MatrixXd(terms.mass_matrix) : MatrixXd::Identity(2, 2);
         EXPECT_GT(result.residual.norm(), 1e-3);

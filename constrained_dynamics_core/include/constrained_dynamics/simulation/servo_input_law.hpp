@@ -52,6 +52,7 @@ public:
   void observe(const Workspace & workspace) noexcept CD_NONBLOCKING override;
   [[nodiscard]] Status evaluate(const System & system, SystemData & data, VectorRef inputs) noexcept
     CD_NONBLOCKING override;
+  const ServoInputLaw * as_servo() const noexcept override { return this; }
 
   const ServoLaw & law() const { return *law_; }
   /// Of the last evaluation of the law.

@@ -47,9 +47,14 @@ private:
   Status take_differences(
     const Eigen::VectorXd & acceleration, const Eigen::VectorXd & multipliers, Terms & out);
   Status evaluate_terms(
-    double time, const Eigen::VectorXd & q, const Eigen::VectorXd & u,
-    const Eigen::VectorXd & acceleration, const Eigen::VectorXd & multipliers, const Terms & terms,
-    Eigen::VectorXd & out);
+    const State & state, const Eigen::VectorXd & acceleration, const Eigen::VectorXd & multipliers,
+    const Terms & terms, Eigen::VectorXd & out);
+  void take_derivative(Eigen::Index k, const Eigen::VectorXd & derivative, Terms & out) const;
+  Status differentiate_transport(
+    const Eigen::MatrixXd & C, const Eigen::VectorXd & rates, SystemDerivatives & out);
+  void differentiate_rows(const Terms & terms, SolutionDerivatives & out) const;
+  Eigen::MatrixXd solve_accelerations(
+    const Eigen::MatrixXd & force_side, const Eigen::MatrixXd & row_side);
   void stabilise(
     const SolutionDerivatives & rows, Eigen::MatrixXd & residual_q,
     Eigen::MatrixXd & residual_u) const;

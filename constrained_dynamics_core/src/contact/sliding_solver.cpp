@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-#pragma once
+#include "contact/sliding_solver.hpp"
 
 #include <cmath>
 #include <utility>
 
-#include "constrained_dynamics/types.hpp"
+#include "contact/tolerances.hpp"
 
 namespace constrained_dynamics
 {
 
-/// Gaussian elimination with row pivoting in place, for a few unknowns: matrix x = rhs, the
-/// solution in `rhs`. Returns the determinant; 0 where it is lost in rounding, and then no
-/// solution. Real-time safe: yes (Eigen's decomposition would take memory for its permutation).
-inline double solve_in_place(MatrixRef matrix, VectorRef rhs) noexcept
+namespace
+{
+
+/// Gaussian elimination with row pivoting in place: matrix x = rhs, the solution in `rhs`. Returns
+/// the determinant; 0 where it is lost in round-off, and then there is no solution. Eigen's
+/// decomposition would allocate its permutation.
+double solve_in_place(MatrixRef matrix, VectorRef rhs) noexcept
 {
   const Eigen::Index n = matrix.rows();
   const double size = n > 0 ? matrix.cwiseAbs().maxCoeff() : 1.0;
@@ -26,7 +29,7 @@ inline double solve_in_place(MatrixRef matrix, VectorRef rhs) noexcept
     {
       best = std::abs(matrix(i, k)) > std::abs(matrix(best, k)) ? i : best;
     }
-    if (!(std::abs(matrix(best, k)) > 1e-13 * size))
+    if (!(std::abs(matrix(best, k)) > tolerance::kPivot * size))
     {
       return 0.0;
     }
@@ -49,6 +52,26 @@ inline double solve_in_place(MatrixRef matrix, VectorRef rhs) noexcept
     rhs(k) = (rhs(k) - matrix.row(k).tail(n - k - 1).dot(rhs.tail(n - k - 1))) / matrix(k, k);
   }
   return determinant;
+}
+
+}  // namespace
+
+SlidingSolver::SlidingSolver(std::size_t most_contacts)
+{
+  const auto k = static_cast<Eigen::Index>(most_contacts);
+  frictionless_.setZero(k);
+  normals_.setZero(k);
+  matrix_.setZero(k, k);
+}
+
+Status SlidingSolver::eliminate(Eigen::Index count, Uniqueness uniqueness) noexcept
+{
+  normals_.head(count) = frictionless_.head(count);
+  const double determinant =
+    solve_in_place(matrix_.topLeftCorner(count, count), normals_.head(count));
+  const bool is_unique =
+    uniqueness == Uniqueness::kOrientation ? determinant > tolerance::kUnique : determinant != 0.0;
+  return is_unique ? Status::kOk : Status::kNoUniqueSolution;
 }
 
 }  // namespace constrained_dynamics
