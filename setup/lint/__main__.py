@@ -66,17 +66,21 @@ def check_tools(report, options):
     report.check("ruff check", tools.ruff_check)
     report.check("codespell", tools.codespell)
     report.check("shellcheck", tools.shellcheck, "%d scripts" % len(tools.shell_scripts()))
-    report.check(
-        "clang-tidy",
-        lambda: tools.clang_tidy(options.tidy, options.build, options.jobs, options.tidy_seconds),
-    )
+    try:
+        found, sentence = tools.clang_tidy(options.tidy, options.build, options.jobs, options.tidy_seconds)
+    except tools.Skipped as reason:
+        report.line("skipped", "clang-tidy", str(reason))
+        return
+    for finding in found[:SHOWN]:
+        print("  " + finding)
+    report.count("clang-tidy findings (%s)" % sentence, len(found), LIMITS["clang-tidy findings"])
 
 
 def check_text(report):
     report.check("licence lines", sources.licence_lines)
     report.check("links", documents.links)
     report.check("README", documents.readme, "%d words" % len(read("README.md").split()))
-    report.check("commit subjects", documents.subjects, "the newest %d" % documents.SUBJECT_COUNT)
+    report.check("commit subjects", documents.subjects, "those of the branch, at most %d" % documents.SUBJECT_COUNT)
     for name, width, endings in (
         ("wide lines of text", 120, (".md", ".rst")),
         ("wide lines of C++", 100, (".cpp", ".hpp")),

@@ -6,7 +6,7 @@
 import re
 from functools import cache
 
-from repository import ROOT, files, git, read
+from repository import ROOT, base_commit, files, git, read
 
 README_LINES, README_WORDS = 120, 900
 SUBJECT_WIDTH, SUBJECT_COUNT = 72, 20
@@ -72,8 +72,11 @@ def readme():
 
 
 def subjects():
-    """The newest commits have subjects that fit into a line of `git log`."""
-    listed = git("log", "--no-merges", "--format=%h %s", "-%d" % SUBJECT_COUNT) or ""
+    """The commits of a branch have subjects that fit into a line of `git log`. Merged history stays as it is."""
+    base, _ = base_commit()
+    span = "%s..HEAD" % base if base else "HEAD~0"
+    count = SUBJECT_COUNT if base else 1
+    listed = git("log", "--first-parent", "--no-merges", "--format=%h %s", "-%d" % count, span) or ""
     return [
         "commit %s: subject of %d characters" % (line.split()[0], len(line.partition(" ")[2]))
         for line in listed.splitlines()
