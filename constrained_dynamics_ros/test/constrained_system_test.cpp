@@ -44,7 +44,8 @@ Tag four_bar(const std::vector<std::string> & commands)
 /// The core's own four-bar linkage.
 struct FourBar
 {
-  FourBar() : scenario(Scenario::load(test_file())), workspace(*scenario.dynamics(), scenario.initial())
+  FourBar()
+  : scenario(Scenario::load(test_file())), workspace(*scenario.dynamics(), scenario.initial())
   {
   }
   static std::string test_file()

@@ -75,8 +75,8 @@ public:
 
   const Answer & solve(const Numbers & numbers)
   {
-    answer.status = formulation->row_form().solve(
-      numbers.problem(), RankOptions(), *data, answer.solution);
+    answer.status =
+      formulation->row_form().solve(numbers.problem(), RankOptions(), *data, answer.solution);
     return answer;
   }
 
@@ -727,9 +727,8 @@ TEST(Formulations, when_solving_expect_no_allocation_on_any_path)
       for (Status & status : statuses)
       {
         const long before = test::allocation_count();
-        status =
-          solver.formulation->row_form().solve(
-            problem, RankOptions(), *solver.data, solver.answer.solution);
+        status = solver.formulation->row_form().solve(
+          problem, RankOptions(), *solver.data, solver.answer.solution);
         EXPECT_EQ(test::allocation_count() - before, 0)
           << id << " n " << numbers.Q.rows() << " m " << numbers.A.rows();
       }
@@ -737,9 +736,8 @@ TEST(Formulations, when_solving_expect_no_allocation_on_any_path)
       if (solver.formulation->has_independent_speeds())
       {
         const long before = test::allocation_count();
-        const Status status =
-          solver.formulation->row_form().correct(
-            problem, RankOptions(), *solver.data, solver.answer.solution);
+        const Status status = solver.formulation->row_form().correct(
+          problem, RankOptions(), *solver.data, solver.answer.solution);
         EXPECT_EQ(test::allocation_count() - before, 0) << id;
         EXPECT_TRUE(has_output(status) || !numbers.h.allFinite()) << to_string(status);
       }

@@ -135,7 +135,8 @@ public:
     EXPECT_EQ(status, Status::kOk);
     if (law_)
     {
-      EXPECT_EQ(law_->evaluate(dynamics.system(), workspace.change_system_data(), inputs_), Status::kOk);
+      EXPECT_EQ(
+        law_->evaluate(dynamics.system(), workspace.change_system_data(), inputs_), Status::kOk);
     }
     EXPECT_EQ(dynamics.evaluate_terms(workspace), Status::kOk);
     return dynamics.solve(inputs_, workspace);
