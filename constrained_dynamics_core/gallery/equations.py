@@ -6,9 +6,10 @@
 import html
 import re
 
-import constrained_dynamics as cd
 import formulas
 from formulas import equation, name_mathml
+
+import constrained_dynamics as cd
 
 MOST_LINES = 14
 Q_UDOT = (

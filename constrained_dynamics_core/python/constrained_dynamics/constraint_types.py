@@ -9,6 +9,7 @@
 Names and keys are those of scenario files (doc/types.md). `parameters` and `definitions` are names that
 formulas may use.
 """
+
 import inspect
 
 from . import _core
@@ -28,17 +29,27 @@ def _signature(description):
     for key in description.keys:
         is_behind_default = parameters[-1].default is not inspect.Parameter.empty
         by_name = parameters[-1].kind is _KEYWORD or (
-            key.name not in ("frame_a", "frame_b") if has_frames else key.required and is_behind_default)
-        parameters.append(inspect.Parameter(
-            key.name, _KEYWORD if by_name else _POSITIONAL,
-            default=inspect.Parameter.empty if key.required else key.default))
+            key.name not in ("frame_a", "frame_b") if has_frames else key.required and is_behind_default
+        )
+        parameters.append(
+            inspect.Parameter(
+                key.name,
+                _KEYWORD if by_name else _POSITIONAL,
+                default=inspect.Parameter.empty if key.required else key.default,
+            )
+        )
     parameters += [inspect.Parameter(name, _KEYWORD, default=None) for name in ("parameters", "definitions")]
     return inspect.Signature(parameters)
 
 
 def _documentation(description):
-    lines = [description.text, "", f"Equation: {description.equation.split('; rows {rows}')[0]}",
-             f"Rows: {description.rows}", ""]
+    lines = [
+        description.text,
+        "",
+        f"Equation: {description.equation.split('; rows {rows}')[0]}",
+        f"Rows: {description.rows}",
+        "",
+    ]
     lines += [f"{key.name}: {key.type}; {key.text}" for key in description.keys]
     return "\n".join(lines)
 
@@ -57,6 +68,8 @@ def _function(description):
 
 _FUNCTIONS = {
     description.python_name: _function(description)
-    for description in _core.constraint_descriptions() if description.python_name}
+    for description in _core.constraint_descriptions()
+    if description.python_name
+}
 globals().update(_FUNCTIONS)
 __all__ = ["constraint", *_FUNCTIONS]

@@ -166,8 +166,9 @@ class Drawing:
         pose[:3, :3] = frame_along(part.direction)
         pose[:3, 3] = part.direction * (along.min() + along.max()) / 2
         width = 0.006 * extent
-        self.shapes.append(Shape(
-            "box", b, pose, (width, width, np.ptp(along) + 0.35 * extent), (0.93, 0.9, 0.82), 0.75))
+        self.shapes.append(
+            Shape("box", b, pose, (width, width, np.ptp(along) + 0.35 * extent), (0.93, 0.9, 0.82), 0.75)
+        )
         self.trails.append(self.place[a])
         self._add_frame(b)
 

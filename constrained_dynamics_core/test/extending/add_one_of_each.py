@@ -7,16 +7,17 @@
 The code is taken from the page itself, so that the page stays true, and the files that it touches are counted against
 the bars. Only the sources that change are compiled; the other objects are those of the build.
 """
+
 import argparse
 import json
 import os
-from pathlib import Path
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 BARS = {"A constraint": 5, "A formulation": 4, "A servo task": 5, "A null-space term": 4, "A topic": 4}
 # `path` (new), `path` (after `line`), `path` (printed by `cdyn types`), `path` (anything else: a file that is edited)
@@ -91,12 +92,15 @@ class Library:
     def __init__(self, core, build, scratch):
         self.core, self.build, self.scratch = core, build, scratch
         commands = json.loads((build / "compile_commands.json").read_text())
-        self.commands = {entry["file"]: entry for entry in commands if "/constrained_dynamics_core.dir/" in entry["command"]}
+        self.commands = {
+            entry["file"]: entry for entry in commands if "/constrained_dynamics_core.dir/" in entry["command"]
+        }
 
     def compile(self, path):
         """The object of a source of the copy, by the command of that source or of its neighbour."""
         entry = self.commands.get(str(self.core / path)) or next(
-            entry for file, entry in self.commands.items() if Path(file).parent == (self.core / path).parent)
+            entry for file, entry in self.commands.items() if Path(file).parent == (self.core / path).parent
+        )
         words = shlex.split(entry["command"])
         out = self.scratch / "objects" / (path.replace("/", "_") + ".o")
         out.parent.mkdir(exist_ok=True)
@@ -113,8 +117,11 @@ class Library:
     def link(self, objects):
         """The library with the objects of {path: object} in place of its own, or beside them."""
         out = self.scratch / "libconstrained_dynamics_core.so"
-        replaced = {entry["output"] if "output" in entry else self._output(entry) for entry in (
-            self.commands.get(str(self.core / path)) for path in objects) if entry}
+        replaced = {
+            entry["output"] if "output" in entry else self._output(entry)
+            for entry in (self.commands.get(str(self.core / path)) for path in objects)
+            if entry
+        }
         line = next(part for command in self._link_commands() for part in command.split("&&") if "-shared" in part)
         words = [w for w in shlex.split(line) if w not in replaced and w != ":"]
         words[words.index("-o") + 1] = str(out)
@@ -127,12 +134,16 @@ class Library:
 
     def _link_commands(self):
         targets = subprocess.run(
-            ["ninja", "-t", "targets", "all"], cwd=self.build, capture_output=True, text=True, check=True).stdout
+            ["ninja", "-t", "targets", "all"], cwd=self.build, capture_output=True, text=True, check=True
+        ).stdout
         library = next(
-            line.split(":")[0] for line in targets.splitlines() if "CXX_SHARED_LIBRARY_LINKER__constrained_dynamics_core" in line)
+            line.split(":")[0]
+            for line in targets.splitlines()
+            if "CXX_SHARED_LIBRARY_LINKER__constrained_dynamics_core" in line
+        )
         return subprocess.run(
-            ["ninja", "-t", "commands", "-s", library], cwd=self.build, capture_output=True, text=True,
-            check=True).stdout.splitlines()
+            ["ninja", "-t", "commands", "-s", library], cwd=self.build, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
 
 
 def run(cdyn, library, *arguments):
