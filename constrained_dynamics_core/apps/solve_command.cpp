@@ -39,8 +39,7 @@ Solved solve_initial(const cd::Scenario & scenario)
     if (solved.simulation->has_contacts())
     {
       // The rank of what acts now, contacts that have closed among it.
-      solved.rank =
-        solved.simulation->workspace().reset(solved.simulation->state());
+      solved.rank = solved.simulation->workspace().reset(solved.simulation->state());
     }
   }
   catch (const std::invalid_argument &)

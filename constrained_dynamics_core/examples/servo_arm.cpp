@@ -16,7 +16,7 @@ int main()
   // A planar arm of three joints; its tip touches the wall x = 1.6.
   const auto scenario = cd::Scenario::load("config/scenarios/planar_wall.yaml");
   const auto simulation = scenario.make_simulation();
-  const auto & law = dynamic_cast<const cd::ServoInputLaw &>(*simulation->input_law());
+  const auto & law = *simulation->input_law()->as_servo();
   double worst = 0.0;
   for (int cycle = 0; cycle <= 3000; ++cycle)
   {

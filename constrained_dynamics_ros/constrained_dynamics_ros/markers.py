@@ -102,7 +102,7 @@ class Markers:
         markers = []
         for i, (text, colour) in enumerate(lines):
             marker = self._text("legend", i, colour, text)
-            marker.action = Marker.ADD
+            marker.action = Marker.ADD if text else Marker.DELETE  # RViz ends on an empty text
             x, y, z = (float(part) for part in style.legend_position)
             marker.pose.position = Point(x=x, y=y, z=z - 1.2 * style.text_height * i)
             markers.append(marker)
@@ -129,6 +129,7 @@ class Markers:
             if force_size > largest:
                 largest, largest_name = force_size, self._names[constraint]
         if self._legend:
+            self._legend[2].action = Marker.ADD
             self._legend[2].text = "largest force: " + (f"{largest:.4g} N, {largest_name}" if largest_name else "none")
         for marker in self.message.markers:
             marker.header.stamp = stamp

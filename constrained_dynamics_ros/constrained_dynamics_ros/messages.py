@@ -22,9 +22,6 @@ from constrained_dynamics_msgs.msg import (
 
 from .hosted_scenario import status_name
 
-# Rows above this can be replaced by others; rounding stays far below it.
-REDUNDANT = 1e-6
-
 
 def to_time(seconds):
     """A time [s] as a message; negative ones become 0."""
@@ -66,8 +63,8 @@ class ForceMessage:
         for entry, active in zip(message.constraints, hosted.active):
             entry.active = active
         if cd.has_output(hosted.status):
-            self._write_rows(hosted)
-            self._write_wrenches(solution.wrenches)
+            for entry, record in zip(message.constraints, hosted.simulation.constraint_records):
+                self._write_constraint(entry, record)
             message.generalized_forces = solution.constraint_force
             message.rank = solution.rank
             message.active_row_count = solution.active_row_count
@@ -75,40 +72,20 @@ class ForceMessage:
             message.inconsistency = solution.inconsistency
         return message
 
-    def _write_rows(self, hosted):
-        columns = zip(
-            *(
-                array.tolist()
-                for array in (
-                    hosted.solution.multipliers,
-                    hosted.rows.position,
-                    hosted.rows.velocity,
-                    hosted.solution.redundancy,
-                )
-            )
-        )
-        for entry in self.message.constraints:
-            entry.redundant = False
-            for row in entry.rows:
-                row.multiplier, row.position_residual, row.velocity_residual, row.redundancy = next(columns)
-                entry.redundant = entry.redundant or row.redundancy > REDUNDANT
-
-    def _write_wrenches(self, pairs):
-        pairs = iter(pairs)
-        for entry in self.message.constraints:
-            for wrench in entry.wrenches:
-                on_a, on_b = (pair := next(pairs)).on_a, pair.on_b
-                write_vector(on_a.point, wrench.point)
-                write_vector(on_a.force, wrench.on_a.force)
-                write_vector(on_a.torque, wrench.on_a.torque)
-                # Both about the same point.
-                write_vector(on_b.force, wrench.on_b.force)
-                write_vector(on_b.torque + _cross(on_b.point - on_a.point, on_b.force), wrench.on_b.torque)
-
-
-def _cross(a, b):
-    """numpy's is slow for single vectors."""
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+    @staticmethod
+    def _write_constraint(entry, record):
+        entry.redundant = record.redundant
+        for row, given in zip(entry.rows, record.rows):
+            row.multiplier = given.multiplier
+            row.position_residual = given.position_residual
+            row.velocity_residual = given.velocity_residual
+            row.redundancy = given.redundancy
+        for wrench, given in zip(entry.wrenches, record.wrenches):
+            write_vector(given.point, wrench.point)
+            write_vector(given.force_on_a, wrench.on_a.force)
+            write_vector(given.torque_on_a, wrench.on_a.torque)
+            write_vector(given.force_on_b, wrench.on_b.force)
+            write_vector(given.torque_on_b, wrench.on_b.torque)
 
 
 class JointMessages:

@@ -6,10 +6,14 @@
 import re
 from functools import cache
 
-from repository import ROOT, files, git, read
+from repository import ROOT, base_commit, files, git, read
 
 README_LINES, README_WORDS = 120, 900
 SUBJECT_WIDTH, SUBJECT_COUNT = 72, 20
+EXTENDING = "constrained_dynamics_core/doc/extending.md"
+# The most files that a change may cost: heading of the page → files.
+COSTS = {"constraint": 5, "formulation": 4, "servo task": 5, "null-space term": 4, "topic": 4}
+NUMBERS = "one two three four five six seven eight nine ten".split()
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -46,6 +50,14 @@ def links():
     return problems
 
 
+def files_of_changes():
+    """{change: files} as the guide to extensions says; `make campaign` makes the changes and counts. {}: no guide."""
+    if EXTENDING not in files(".md"):
+        return {}
+    found = re.findall(r"^## An? (.*)\n\n(\w+) files", read(EXTENDING), flags=re.M)
+    return {name.lower(): NUMBERS.index(number.lower()) + 1 for name, number in found}
+
+
 def readme():
     """The front page stays short."""
     text = read("README.md")
@@ -60,8 +72,11 @@ def readme():
 
 
 def subjects():
-    """The newest commits have subjects that fit into a line of `git log`."""
-    listed = git("log", "--no-merges", "--format=%h %s", "-%d" % SUBJECT_COUNT) or ""
+    """The commits of a branch have subjects that fit into a line of `git log`. Merged history stays as it is."""
+    base, _ = base_commit()
+    span = "%s..HEAD" % base if base else "HEAD~0"
+    count = SUBJECT_COUNT if base else 1
+    listed = git("log", "--first-parent", "--no-merges", "--format=%h %s", "-%d" % count, span) or ""
     return [
         "commit %s: subject of %d characters" % (line.split()[0], len(line.partition(" ")[2]))
         for line in listed.splitlines()

@@ -147,7 +147,7 @@
     }
     for (const [k, {value}] of tasks.entries()) {
       const task = state.tasks[k];
-      value.textContent = task.enabled ? "error " + short(task.error) + (task.gave_way ? ", gives way" : "") : "off";
+      value.textContent = task.enabled ? "error " + short(task.error) + (task.relaxed ? ", relaxed" : "") : "off";
     }
     const lines = [
       ["status", state.status], ["kinetic energy", short(state.energy[0]) + " J"],

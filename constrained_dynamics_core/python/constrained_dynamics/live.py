@@ -385,10 +385,10 @@ class LiveRun:
         return [
             {
                 "error": float(np.abs(servo.result.error[a:b]).max(initial=0.0)),
-                "gave_way": bool(way),
+                "relaxed": bool(relaxed),
                 "enabled": self._tasks.get(name, True),
             }
-            for name, a, b, way in zip(servo.law.task_names, ends, ends[1:], servo.result.gave_way)
+            for name, a, b, relaxed in zip(servo.law.task_names, ends, ends[1:], servo.result.relaxed)
         ]
 
     def _picture(self, sample):

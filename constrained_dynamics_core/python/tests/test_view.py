@@ -201,7 +201,7 @@ def test_servo_expect_tasks_to_switch():
     run.command("pause")
     state = run.state()
     assert run.description()["tasks"] == ["height", "pitch", "push"]
-    assert all(task["enabled"] and not task["gave_way"] for task in state["tasks"])
+    assert all(task["enabled"] and not task["relaxed"] for task in state["tasks"])
     run.command("task", name="push", enabled=False)
     run.command("step")
     state = run.state()

@@ -131,15 +131,14 @@ Status Dynamics::solve(
   return status == Status::kOk ? solve(workspace) : status;
 }
 
-Status Dynamics::reduce(Workspace & workspace, Reduction & reduction, ReductionParts parts)
-  const noexcept CD_NONBLOCKING
+Status Dynamics::reduce(
+  Workspace & workspace, Reduction & reduction, ReductionParts parts) const noexcept CD_NONBLOCKING
 {
   return reduction.reduce(workspace.impl_->evaluation, parts);
 }
 
-Status Dynamics::solve(
-  const ConstVectorRef & inputs, Reduction & reduction,
-  Workspace & workspace) const noexcept CD_NONBLOCKING
+Status Dynamics::solve(const ConstVectorRef & inputs, Reduction & reduction, Workspace & workspace)
+  const noexcept CD_NONBLOCKING
 {
   Workspace::Impl & work = *workspace.impl_;
   const Status status = reduction.solve(inputs, work.evaluation);

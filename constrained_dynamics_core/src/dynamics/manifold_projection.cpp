@@ -185,8 +185,8 @@ Status Dynamics::project_position(
     },
     [&](VectorRef trial) noexcept
     {
-      trial.noalias() += evaluation.system_data->terms.kinematic_matrix *
-                         evaluation.row_solution.acceleration;
+      trial.noalias() +=
+        evaluation.system_data->terms.kinematic_matrix * evaluation.row_solution.acceleration;
       system().normalise(trial);
     });
 }

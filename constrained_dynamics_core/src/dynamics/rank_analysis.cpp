@@ -100,8 +100,7 @@ public:
     if (start != Status::kOk)
     {
       throw std::invalid_argument(
-        std::string("the rows cannot be evaluated at the given state: status ") +
-        to_string(start));
+        std::string("the rows cannot be evaluated at the given state: status ") + to_string(start));
     }
     const std::vector<State> samples = find_samples(state);
     find_sizes(samples);
@@ -124,8 +123,7 @@ private:
     const std::vector<bool> free_q(static_cast<std::size_t>(state.q.size()), false);
     const std::vector<bool> free_u(static_cast<std::size_t>(state.u.size()), false);
     return assemble_position(dynamics_, state.time, state.q, free_q, workspace_).converged &&
-           assemble_velocity(dynamics_, state.time, state.q, state.u, free_u, workspace_)
-             .converged;
+           assemble_velocity(dynamics_, state.time, state.q, state.u, free_u, workspace_).converged;
   }
 
   /// Many rows that are independent beyond doubt at the state itself have nothing to show

@@ -207,8 +207,8 @@ Status Reduction::solve(const ConstVectorRef & inputs, Evaluation & evaluation) 
   }
   const RowProblem problem = evaluation.gathered_problem(RowSubset::kAll);
   kane_->force_from_motion(problem);
-  const Status status = kane_->finish(
-    problem, evaluation.of().options.rank, rank_status_, evaluation.row_solution);
+  const Status status =
+    kane_->finish(problem, evaluation.of().options.rank, rank_status_, evaluation.row_solution);
   evaluation.force = column_;
   return status;
 }

@@ -255,10 +255,39 @@ void StateCompletion::start(State & state, Workspace & workspace, double toleran
   determine(velocity_, system.speed_names());
 }
 
+template <typename Evaluate, typename Advance>
+Status StateCompletion::find(
+  Search & search, const Eigen::VectorXd & residuals, const Evaluation & evaluation,
+  const Evaluate & evaluate, const Advance & advance) const noexcept
+{
+  for (int i = 0; i < kIterations && !search.columns.empty(); ++i)
+  {
+    const Status status = evaluate();
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+    const double change = search.solve(residuals, evaluation, constraint_of_row_);
+    if (search.residual.size() > 0 && search.residual.cwiseAbs().maxCoeff() <= kResidualFloor)
+    {
+      return Status::kOk;
+    }
+    if (change < 0.0)
+    {
+      return Status::kNotConverged;
+    }
+    advance();
+    if (change <= kStepFloor)
+    {
+      return Status::kOk;
+    }
+  }
+  return search.columns.empty() ? Status::kOk : Status::kNotConverged;
+}
+
 Status StateCompletion::complete(
   double time, VectorRef q, VectorRef u, Workspace & workspace) noexcept CD_NONBLOCKING
 {
-  const System & system = dynamics_->system();
   if (q.size() != q_.size() || u.size() != u_.size())
   {
     return Status::kSizeMismatch;
@@ -266,77 +295,43 @@ Status StateCompletion::complete(
   Evaluation & evaluation = WorkspaceAccess::evaluation(workspace);
   q_ = q;
   u_ = u;
-  const auto search = [&](
-                        Search & task, const Eigen::VectorXd & residuals, const auto & evaluate,
-                        const auto & advance) noexcept
-  {
-    for (int i = 0; i < kIterations; ++i)
+  Status status = find(
+    position_, evaluation.rows.position, evaluation,
+    [&]() noexcept
     {
-      const Status status = evaluate();
-      if (status != Status::kOk)
-      {
-        return status;
-      }
-      const double change = task.solve(residuals, evaluation, constraint_of_row_);
-      if (task.residual.size() > 0 && task.residual.cwiseAbs().maxCoeff() <= kResidualFloor)
-      {
-        return Status::kOk;
-      }
-      if (change < 0.0)
-      {
-        return Status::kNotConverged;
-      }
-      advance();
-      if (change <= kStepFloor)
-      {
-        return Status::kOk;
-      }
-    }
-    return Status::kNotConverged;
-  };
-  if (!position_.columns.empty())
-  {
-    const Status status = search(
-      position_, evaluation.rows.position,
-      [&]() noexcept
-      {
-        const Status set = evaluation.set_rest(time, q_);
-        return set == Status::kOk ? evaluation.ask_position_rows() : set;
-      },
-      [&]() noexcept
-      {
-        const Eigen::MatrixXd & c = evaluation.system_data->terms.kinematic_matrix;
-        for (Eigen::Index k = 0; k < position_.step.size(); ++k)
-        {
-          q_ += c.col(position_.columns[static_cast<std::size_t>(k)]) * position_.step(k);
-        }
-        system.normalise(q_);
-      });
-    if (status != Status::kOk)
+      const Status set = evaluation.set_rest(time, q_);
+      return set == Status::kOk ? evaluation.ask_position_rows() : set;
+    },
+    [&]() noexcept
     {
-      return status;
-    }
+      const Eigen::MatrixXd & C = evaluation.system_data->terms.kinematic_matrix;
+      for (Eigen::Index k = 0; k < position_.step.size(); ++k)
+      {
+        q_ += C.col(position_.columns[static_cast<std::size_t>(k)]) * position_.step(k);
+      }
+      dynamics_->system().normalise(q_);
+    });
+  if (status != Status::kOk)
+  {
+    return status;
   }
-  if (!velocity_.columns.empty())
-  {
-    const Status status = search(
-      velocity_, evaluation.rows.velocity,
-      [&]() noexcept
-      {
-        const Status set = evaluation.set_state(time, q_, u_);
-        return set == Status::kOk ? evaluation.ask_rows() : set;
-      },
-      [&]() noexcept
-      {
-        for (Eigen::Index k = 0; k < velocity_.step.size(); ++k)
-        {
-          u_(velocity_.columns[static_cast<std::size_t>(k)]) += velocity_.step(k);
-        }
-      });
-    if (status != Status::kOk)
+  status = find(
+    velocity_, evaluation.rows.velocity, evaluation,
+    [&]() noexcept
     {
-      return status;
-    }
+      const Status set = evaluation.set_state(time, q_, u_);
+      return set == Status::kOk ? evaluation.ask_rows() : set;
+    },
+    [&]() noexcept
+    {
+      for (Eigen::Index k = 0; k < velocity_.step.size(); ++k)
+      {
+        u_(velocity_.columns[static_cast<std::size_t>(k)]) += velocity_.step(k);
+      }
+    });
+  if (status != Status::kOk)
+  {
+    return status;
   }
   if (!q_.allFinite() || !u_.allFinite())
   {

@@ -116,16 +116,17 @@ Terms Workspace::terms() const noexcept CD_NONBLOCKING
   const SystemTerms & all = evaluation.system_data->terms;
   const SystemTerms & motion = evaluation.has(Evaluation::kKinematics) ? all : impl_->no_terms;
   const SystemTerms & dynamic = evaluation.has(Evaluation::kTerms) ? all : impl_->no_terms;
-  return {motion.time,
-          motion.coordinates,
-          motion.speeds,
-          motion.kinematic_matrix,
-          motion.kinematic_drift,
-          motion.rates,
-          motion.acceleration_bias,
-          dynamic.mass_matrix,
-          dynamic.force,
-          dynamic.input_matrix};
+  return {
+    motion.time,
+    motion.coordinates,
+    motion.speeds,
+    motion.kinematic_matrix,
+    motion.kinematic_drift,
+    motion.rates,
+    motion.acceleration_bias,
+    dynamic.mass_matrix,
+    dynamic.force,
+    dynamic.input_matrix};
 }
 
 const Rows & Workspace::rows() const noexcept CD_NONBLOCKING

@@ -44,10 +44,14 @@ public:
   static TreeProblem problem(const Evaluation & evaluation) noexcept
   {
     return {
-      *evaluation.system_data, evaluation.inputs,
-      evaluation.rows.jacobian, evaluation.stabilised_bias,
-      evaluation.active, evaluation.row_scale,
-      evaluation.of().multiplier_compliance, evaluation.nominal(RowSubset::kAll)};
+      *evaluation.system_data,
+      evaluation.inputs,
+      evaluation.rows.jacobian,
+      evaluation.stabilised_bias,
+      evaluation.active,
+      evaluation.row_scale,
+      evaluation.of().multiplier_compliance,
+      evaluation.nominal(RowSubset::kAll)};
   }
 };
 

@@ -276,14 +276,15 @@ RowProblem Evaluation::gathered_problem(RowSubset subset) const noexcept CD_NONB
 {
   const int m = active_row_count;
   const SystemTerms & terms = system_data->terms;
-  return {terms.mass_matrix,
-          force,
-          active_jacobian.topRows(m),
-          active_bias.head(m),
-          active_scale.head(m),
-          active_weight.head(m),
-          nominal(subset),
-          terms.speeds.squaredNorm()};
+  return {
+    terms.mass_matrix,
+    force,
+    active_jacobian.topRows(m),
+    active_bias.head(m),
+    active_scale.head(m),
+    active_weight.head(m),
+    nominal(subset),
+    terms.speeds.squaredNorm()};
 }
 
 void Evaluation::gather_driven() noexcept CD_NONBLOCKING
@@ -321,8 +322,8 @@ RowProblem Evaluation::passive_problem() noexcept CD_NONBLOCKING
   return gathered_problem(RowSubset::kAll);
 }
 
-RowProblem Evaluation::correction_problem(
-  const Eigen::VectorXd & values, RowSubset subset) noexcept CD_NONBLOCKING
+RowProblem Evaluation::correction_problem(const Eigen::VectorXd & values, RowSubset subset) noexcept
+  CD_NONBLOCKING
 {
   force.setZero();
   stabilised_bias = -values;
@@ -352,8 +353,7 @@ void Evaluation::stabilise() noexcept CD_NONBLOCKING
   const Eigen::VectorXd & velocity = masked(rows.velocity);
   add_gain(stabilisation.velocity_gain, of_->position_rows, velocity, stabilised_bias);
   add_gain(stabilisation.nonholonomic_gain, of_->velocity_rows, velocity, stabilised_bias);
-  add_gain(
-    stabilisation.position_gain, of_->position_rows, masked(rows.position), stabilised_bias);
+  add_gain(stabilisation.position_gain, of_->position_rows, masked(rows.position), stabilised_bias);
 }
 
 void Evaluation::add_given(VectorRef to) const noexcept CD_NONBLOCKING

@@ -139,8 +139,8 @@ const RowFactorisation & KaneNonminimal::factorisation(const FormulationData & d
   return static_cast<const NonminimalData &>(data).factorisation;
 }
 
-void KaneNonminimal::equations(const FormulationData & data, MatrixRef matrix, VectorRef right)
-  noexcept CD_NONBLOCKING
+void KaneNonminimal::equations(
+  const FormulationData & data, MatrixRef matrix, VectorRef right) noexcept CD_NONBLOCKING
 {
   matrix = static_cast<const NonminimalData &>(data).T;
   right = static_cast<const NonminimalData &>(data).V;

@@ -407,8 +407,7 @@ void RowFactorisation::multipliers(
         multipliers.setZero();
         is_first = false;
       }
-      multipliers.array() +=
-        y * H1.col(i).array() / (scale.array() * weight.array().square());
+      multipliers.array() += y * H1.col(i).array() / (scale.array() * weight.array().square());
     });
 }
 

@@ -260,7 +260,7 @@ ReferencePointer read_reference(const ScenarioReader & item, const ServoConstrai
   const auto reference = item.find("reference");
   if (!reference)
   {
-    if (item.at("type").name() == "force")
+    if (!servo.force_rows().empty())
     {
       item.at("reference");  // is missing
     }

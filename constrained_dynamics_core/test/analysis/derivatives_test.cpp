@@ -16,6 +16,7 @@
 #include "constrained_dynamics/analysis/derivatives.hpp"
 #include "constrained_dynamics/constraints/function_constraint.hpp"
 #include "constrained_dynamics/scenario/scenario.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/every_joint.hpp"
 
 namespace constrained_dynamics
@@ -138,10 +139,8 @@ MatrixXd tangent_directions(const SolutionDerivatives & d)
   const Eigen::Index l = d.acceleration_input.cols();
   MatrixXd rows = MatrixXd::Zero(2 * m, 2 * n);
   rows << d.position_q, MatrixXd::Zero(m, n), d.velocity_q, d.velocity_u;
-  Eigen::FullPivLU<MatrixXd> lu(rows);
-  lu.setThreshold(1e-9);
   const MatrixXd kernel =
-    rows.rows() == 0 ? MatrixXd::Identity(2 * n, 2 * n) : MatrixXd(lu.kernel());
+    rows.rows() == 0 ? MatrixXd::Identity(2 * n, 2 * n) : test::kernel_of(rows, 1e-9);
   MatrixXd result = MatrixXd::Zero(2 * n + l, kernel.cols() + l);
   result.topLeftCorner(2 * n, kernel.cols()) = kernel;
   result.bottomRightCorner(l, l).setIdentity();

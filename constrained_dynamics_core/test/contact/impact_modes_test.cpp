@@ -15,6 +15,7 @@
 #include <Eigen/Dense>
 
 #include "constrained_dynamics/contact/impact.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/linear_rows.hpp"
 
 namespace constrained_dynamics::test
@@ -73,7 +74,7 @@ std::vector<Eigen::VectorXd> enumerate(
   };
   const std::size_t count = points.normal.size();
   std::vector<Eigen::VectorXd> found;
-  const Eigen::MatrixXd inverse = points.Q.inverse();
+  const Eigen::MatrixXd inverse = test::inverse_of(points.Q);
   Eigen::VectorXd wanted(static_cast<Eigen::Index>(count));
   for (std::size_t i = 0; i < count; ++i)
   {
@@ -117,12 +118,11 @@ std::vector<Eigen::VectorXd> enumerate(
           rows[static_cast<std::size_t>(r)] * inverse * forces[static_cast<std::size_t>(c)];
       }
     }
-    const Eigen::FullPivLU<Eigen::MatrixXd> factor(matrix);
-    if (m > 0 && factor.rank() < m)
+    if (m > 0 && test::rank_of(matrix) < m)
     {
       continue;
     }
-    const Eigen::VectorXd x = m > 0 ? Eigen::VectorXd(factor.solve(right)) : right;
+    const Eigen::VectorXd x = m > 0 ? Eigen::VectorXd(test::solve_regular(matrix, right)) : right;
     Eigen::VectorXd after = u;
     for (Eigen::Index c = 0; c < m; ++c)
     {

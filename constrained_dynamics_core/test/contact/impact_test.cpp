@@ -21,6 +21,7 @@
 #include "constrained_dynamics/model/analytic_system.hpp"
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/linear_rows.hpp"
 #include "support/reference_data.hpp"
 
@@ -308,7 +309,7 @@ TEST(Impact, when_a_constant_speed_row_comes_on_expect_the_speed_and_the_directi
   // In force while an impulse acts: the speed stays, the direction turns. With u = 2 (cos β, sin
   // β): 2 dβ/ds = −I sin β, so tan(β/2) = tan(β0/2) exp(−I/2).
   state.u = Eigen::Vector2d(0.0, 2.0);
-  problem.roles[0] = ImpactRole::kInForce;
+  problem.roles[0] = ImpactRole::kEnforced;
   problem.impulse = Eigen::Vector2d(1.0, 0.0);
   after = solve_impact(dynamics, problem, state);
   const double beta = 2.0 * std::atan(std::exp(-0.5));
@@ -413,7 +414,7 @@ RandomImpact random_impact(std::mt19937_64 & random)
     {
       impact.A.row(m - 1) = impact.A.row(0);
     }
-    singular_values = Eigen::JacobiSVD<Eigen::MatrixXd>(impact.A).singularValues();
+    singular_values = test::singular_values(impact.A);
   } while ((singular_values.array() > 1e-10 * singular_values(0) &&
             singular_values.array() < 1e-2 * singular_values(0))
              .any());
@@ -729,13 +730,12 @@ struct SeparableImpact
       {
         rows.row(t) -= rows.row(t).dot(away) * away.transpose();
       }
-      const Eigen::MatrixXd W = rows * Q.llt().solve(rows.transpose());
+      const Eigen::MatrixXd W = rows * test::solve_definite(Q, rows.transpose());
       const Eigen::MatrixXd W_t = W.bottomRightCorner(tangents, tangents);
       const Eigen::VectorXd across = W.col(0).tail(tangents);
-      const Eigen::VectorXd sizes =
-        Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(W_t).eigenvalues();
-      const bool is_apart =
-        across.dot(W_t.inverse() * across) < 0.9 * W(0, 0) && sizes(0) > 1e-2 * sizes(tangents - 1);
+      const Eigen::VectorXd sizes = test::symmetric_eigenvalues(W_t);
+      const bool is_apart = across.dot(test::inverse_of(W_t) * across) < 0.9 * W(0, 0) &&
+                            sizes(0) > 1e-2 * sizes(tangents - 1);
       if (is_apart || attempt == 10000)
       {
         return rows;

@@ -18,6 +18,7 @@
 #include "constrained_dynamics/dynamics/assembly.hpp"
 #include "constrained_dynamics/model/analytic_system.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 
 namespace constrained_dynamics
 {
@@ -274,9 +275,9 @@ TEST(Dynamics, when_projected_expect_rows_met_by_the_smallest_correction)
   ASSERT_EQ(f.dynamics.evaluate_terms(f.workspace), Status::kOk);
   const Eigen::MatrixXd & Q = f.workspace.terms().mass_matrix;
   const Eigen::MatrixXd & A = f.workspace.rows().jacobian;
-  const Eigen::MatrixXd weighted = Q.ldlt().solve(A.transpose());
+  const Eigen::MatrixXd weighted = test::solve_definite(Q, A.transpose());
   const Eigen::VectorXd expected =
-    f.state.u - weighted * (A * weighted).ldlt().solve(A * f.state.u);
+    f.state.u - weighted * test::solve_definite(A * weighted, A * f.state.u);
   EXPECT_LE((u - expected).norm(), 1e-13);
 }
 

@@ -39,8 +39,9 @@ protected:
   : system(RigidBodySystem::from_urdf_file(std::string(CD_CONFIG) + "/robots/four_bar.urdf")),
     dynamics(
       ConstraintSet(
-        system, {std::make_shared<FrameCoincidence>(
-                  "loop", *system, "coupler_tip", "rocker_tip", std::vector<std::string>{"x", "z"})}),
+        system,
+        {std::make_shared<FrameCoincidence>(
+          "loop", *system, "coupler_tip", "rocker_tip", std::vector<std::string>{"x", "z"})}),
       {}, make_formulation(GetParam())),
     inputs(Eigen::VectorXd::Constant(system->input_count(), 1.5))
   {

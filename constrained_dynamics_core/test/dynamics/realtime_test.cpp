@@ -141,8 +141,7 @@ TEST_P(RealTimeRule, when_cycling_through_good_and_bad_states_expect_silence_and
     if (!has_output(status))
     {
       // Of the last state, or of none where the workspace has left it.
-      ASSERT_TRUE(
-        solution.acceleration == before || solution.acceleration.array().isNaN().all())
+      ASSERT_TRUE(solution.acceleration == before || solution.acceleration.array().isNaN().all())
         << "an output was touched in cycle " << cycle;
       continue;
     }
@@ -176,7 +175,8 @@ TEST_P(RealTimeRule, when_cycling_through_good_and_bad_states_expect_silence_and
       const Status status = dynamics.evaluate_rows(good.time, good.q, good.u, workspace);
       EXPECT_EQ(status, Status::kOk);
       EXPECT_EQ(
-        law ? law->evaluate(scenario.system(), workspace.change_system_data(), inputs) : Status::kOk,
+        law ? law->evaluate(scenario.system(), workspace.change_system_data(), inputs)
+            : Status::kOk,
         Status::kOk);
     });
 }
@@ -291,9 +291,8 @@ TEST_P(RealTimeRule, when_a_servo_law_cycles_through_good_and_bad_states_expect_
   {
     GTEST_SKIP() << "no servo-constraints";
   }
-  ServoWorkspace servo(*law);
   const State & good = scenario.initial();
-  law->prepare(good, servo);
+  ServoWorkspace servo(*law, good);
   std::mt19937 random(8);
   std::normal_distribution<double> normal;
   const double bad[] = {

@@ -92,9 +92,8 @@ class Library:
     def __init__(self, core, build, scratch):
         self.core, self.build, self.scratch = core, build, scratch
         commands = json.loads((build / "compile_commands.json").read_text())
-        self.commands = {
-            entry["file"]: entry for entry in commands if "/constrained_dynamics_core.dir/" in entry["command"]
-        }
+        target = "/constrained_dynamics_core.dir/"
+        self.commands = {entry["file"]: entry for entry in commands if target in entry["command"]}
 
     def compile(self, path):
         """The object of a source of the copy, by the command of that source or of its neighbour."""
@@ -136,11 +135,8 @@ class Library:
         targets = subprocess.run(
             ["ninja", "-t", "targets", "all"], cwd=self.build, capture_output=True, text=True, check=True
         ).stdout
-        library = next(
-            line.split(":")[0]
-            for line in targets.splitlines()
-            if "CXX_SHARED_LIBRARY_LINKER__constrained_dynamics_core" in line
-        )
+        rule = "CXX_SHARED_LIBRARY_LINKER__constrained_dynamics_core"
+        library = next(line.split(":")[0] for line in targets.splitlines() if rule in line)
         return subprocess.run(
             ["ninja", "-t", "commands", "-s", library], cwd=self.build, capture_output=True, text=True, check=True
         ).stdout.splitlines()

@@ -89,7 +89,8 @@ struct Pair
       const Eigen::Vector3d torque = random.vector(3, 0.5);
       for (Workspace * workspace : {&along, &across})
       {
-        system.set_external_wrench(workspace->change_system_data(), static_cast<int>(i), force, torque);
+        system.set_external_wrench(
+          workspace->change_system_data(), static_cast<int>(i), force, torque);
       }
     }
   }

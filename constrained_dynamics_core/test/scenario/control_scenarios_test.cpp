@@ -335,8 +335,8 @@ void expect_untouched(Analysed & at)
   for (int i = 0; i < 20; ++i)
   {
     const VectorXd inputs = 10.0 * random.vector(at.scenario.system().input_count());
-    ASSERT_TRUE(
-      has_output(at.scenario.dynamics()->evaluate_rows(state.time, state.q, state.u, at.workspace)));
+    ASSERT_TRUE(has_output(
+      at.scenario.dynamics()->evaluate_rows(state.time, state.q, state.u, at.workspace)));
     ASSERT_EQ(at.scenario.dynamics()->evaluate_terms(at.workspace), Status::kOk);
     ASSERT_EQ(at.scenario.dynamics()->solve(inputs, at.workspace), Status::kOk);
     const VectorXd left = at.report.inertia * at.workspace.solution().acceleration;

@@ -118,6 +118,7 @@ public:
       acceleration(Vector4d::Unit(2 + i), 0.0);
       N.row(i) = workspace_.terms().speeds.transpose();
     }
+    EXPECT_EQ(dynamics_.evaluate_terms(workspace_), Status::kOk);
     return N * workspace_.terms().mass_matrix * N.transpose();
   }
 

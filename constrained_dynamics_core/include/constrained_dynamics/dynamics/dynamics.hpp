@@ -75,8 +75,8 @@ public:
   /// The same at the state of the workspace; also to solve again with other inputs, active
   /// constraints or given multipliers. Without output the solution is not changed.
   /// Statuses: those of Formulation::solve. Real-time safe: yes.
-  [[nodiscard]] Status solve(
-    const ConstVectorRef & inputs, Workspace & workspace) const noexcept CD_NONBLOCKING;
+  [[nodiscard]] Status solve(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
+    CD_NONBLOCKING;
 
   /// Terms, factorisation of the rows and response to the inputs (E24) at the state of the
   /// workspace, whatever the formulation is. Statuses: kOk, kSingular; kSingularInertia,

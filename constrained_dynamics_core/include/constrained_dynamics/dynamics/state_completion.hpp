@@ -76,6 +76,12 @@ private:
       const std::vector<int> & constraint_of_row) noexcept CD_NONBLOCKING;
   };
 
+  /// Gauss-Newton; `evaluate` fills the rows, `advance` takes the step.
+  template <typename Evaluate, typename Advance>
+  Status find(
+    Search & search, const Eigen::VectorXd & residuals, const Evaluation & evaluation,
+    const Evaluate & evaluate, const Advance & advance) const noexcept;
+
   std::shared_ptr<const Dynamics> dynamics_;
   std::vector<bool> measured_coordinates_;
   std::vector<bool> measured_speeds_;

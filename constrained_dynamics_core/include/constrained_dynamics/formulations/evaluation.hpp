@@ -133,8 +133,7 @@ public:
   void row_sizes(VectorRef out) noexcept CD_NONBLOCKING;
   void set_row_scale(const ConstVectorRef & sizes) noexcept CD_NONBLOCKING;
   /// The largest of the values of active rows, scaled.
-  double residual(
-    const Eigen::VectorXd & values, RowSubset subset) const noexcept CD_NONBLOCKING;
+  double residual(const Eigen::VectorXd & values, RowSubset subset) const noexcept CD_NONBLOCKING;
 
   bool is_active(int constraint) const noexcept
   {

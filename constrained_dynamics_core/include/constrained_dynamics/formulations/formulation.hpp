@@ -48,9 +48,8 @@ public:
   /// Statuses: kOk; kSingular and kInconsistent with outputs; kSingularInertia (also where the
   /// formulation does not exist for this Q), kNonFiniteInput, kNonFiniteResult, kSizeMismatch,
   /// kNoState, kDeclined and those of the evaluation without. Real-time safe: yes.
-  [[nodiscard]] Status solve(
-    Evaluation & evaluation, FormulationData & data,
-    Solution & solution) const noexcept CD_NONBLOCKING
+  [[nodiscard]] Status solve(Evaluation & evaluation, FormulationData & data, Solution & solution)
+    const noexcept CD_NONBLOCKING
   {
     return do_solve(evaluation, data, solution);
   }

@@ -39,7 +39,8 @@ struct Solution
   int rank = 0;
   double condition = 1.0;
   double inconsistency = 0.0;
-  bool along_tree = false;  ///< found along the tree of bodies, without Q and A; see ArticulatedBody
+  /// Found along the tree of bodies, without Q and A; see ArticulatedBody.
+  bool along_tree = false;
 };
 
 }  // namespace constrained_dynamics

@@ -225,7 +225,8 @@ void bind_assembly(nb::module_ & module)
       return out;
     },
     "dynamics"_a, "q"_a, "u"_a, "hold"_a = Strings(), nb::kw_only(),
-    "workspace"_a.none() = nb::none(), "time"_a = 0.0, "tolerance"_a = 1e-12, "u likewise, until φ̇ = 0 and ψ = 0.");
+    "workspace"_a.none() = nb::none(), "time"_a = 0.0, "tolerance"_a = 1e-12,
+    "u likewise, until φ̇ = 0 and ψ = 0.");
 }
 
 void bind_integrability(nb::module_ & module)

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "common.hpp"
+#include "constrained_dynamics/dynamics/constraint_record.hpp"
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/formulations/coordinate_partition.hpp"
 #include "constrained_dynamics/formulations/projection.hpp"
@@ -210,7 +211,9 @@ void bind_results(nb::module_ & module)
   def_view(state, "u", &State::u, "speeds (n), a read-only view");
 
   nb::class_<Rows> rows(
-    module, "Rows", "The rows of all constraints at the state of a workspace; read-only views. NaN: not evaluated.");
+    module, "Rows",
+    "The rows of all constraints at the state of a workspace; read-only views. NaN: not "
+    "evaluated.");
   def_view(rows, "position", &Rows::position, "φ (m)");
   def_view(rows, "velocity", &Rows::velocity, "φ̇ or ψ (m)");
   def_view(rows, "jacobian", &Rows::jacobian, "A (m × n)");
@@ -286,7 +289,8 @@ void bind_workspace(nb::module_ & module)
 {
   nb::class_<OwnedWorkspace> binding(
     module, "Workspace",
-    "Everything that changes: state, terms, rows, solution, active flags. Made once, at a state; one\n"
+    "Everything that changes: state, terms, rows, solution, active flags. Made once, at a state; "
+    "one\n"
     "per thread. Parts that were not evaluated at the present state read NaN.");
   binding
     .def(
@@ -295,7 +299,8 @@ void bind_workspace(nb::module_ & module)
     .def_static(
       "unanalysed", [](const Dynamics & d) { return OwnedWorkspace(d); }, "dynamics"_a,
       nb::keep_alive<0, 1>(),
-      "For what needs no ranks: assembling a first state, evaluating rows. Until `reset` redundant\n"
+      "For what needs no ranks: assembling a first state, evaluating rows. Until `reset` "
+      "redundant\n"
       "rows count as singular, and solves are slower.")
     .def(
       "reset",
@@ -326,7 +331,8 @@ void bind_workspace(nb::module_ & module)
   term(
     "force", [](const Terms & t) -> const Eigen::VectorXd & { return t.force; },
     "P (n), after evaluate_terms");
-  term("rates", [](const Terms & t) -> const Eigen::VectorXd & { return t.rates; }, "q̇ (nq)");
+  term(
+    "rates", [](const Terms & t) -> const Eigen::VectorXd & { return t.rates; }, "q̇ (nq)");
 }
 
 // ---- dynamics
@@ -387,7 +393,8 @@ void bind_solving(nb::class_<Dynamics> & binding)
       "q"_a, "u"_a, nb::kw_only(), "workspace"_a, "time"_a = 0.0,
       "Puts the workspace at a state and evaluates the kinematics.")
     .def(
-      "evaluate_rows", [](const Dynamics & d, OwnedWorkspace & w) { return d.evaluate_rows(w.of(d)); },
+      "evaluate_rows",
+      [](const Dynamics & d, OwnedWorkspace & w) { return d.evaluate_rows(w.of(d)); },
       nb::kw_only(), "workspace"_a, "Rows (E3) at the state of the workspace.")
     .def(
       "evaluate_terms",
@@ -493,7 +500,8 @@ void bind_dynamics_class(nb::module_ & module)
           if (known == name)
           {
             robot->set_external_wrench(
-              w.of(d).change_system_data(), index, vector3(force, "force"), vector3(torque, "torque"));
+              w.of(d).change_system_data(), index, vector3(force, "force"),
+              vector3(torque, "torque"));
             return;
           }
           ++index;
@@ -507,8 +515,30 @@ void bind_dynamics_class(nb::module_ & module)
 
 }  // namespace
 
+static void bind_records(nb::module_ & module)
+{
+  nb::class_<RowRecord>(module, "RowRecord", "One row of a constraint at a solve.")
+    .def_ro("multiplier", &RowRecord::multiplier, "λ")
+    .def_ro("position_residual", &RowRecord::position_residual, "φ")
+    .def_ro("velocity_residual", &RowRecord::velocity_residual, "φ̇ or ψ")
+    .def_ro("redundancy", &RowRecord::redundancy, "0: no row can replace it, 1: others do wholly");
+  nb::class_<WrenchRecord>(
+    module, "WrenchRecord", "The force between two bodies: both wrenches about one point.")
+    .def_ro("point", &WrenchRecord::point, "[m]")
+    .def_ro("force_on_a", &WrenchRecord::force_on_a, "[N]")
+    .def_ro("torque_on_a", &WrenchRecord::torque_on_a, "[N m]")
+    .def_ro("force_on_b", &WrenchRecord::force_on_b, "[N]")
+    .def_ro("torque_on_b", &WrenchRecord::torque_on_b, "[N m]");
+  nb::class_<ConstraintRecord>(module, "ConstraintRecord", "One constraint at a solve.")
+    .def_ro("active", &ConstraintRecord::active)
+    .def_ro("redundant", &ConstraintRecord::redundant, "other rows can replace one of it")
+    .def_ro("rows", &ConstraintRecord::rows)
+    .def_ro("wrenches", &ConstraintRecord::wrenches);
+}
+
 void bind_dynamics(nb::module_ & module)
 {
+  bind_records(module);
   bind_options(module);
   bind_formulations(module);
   bind_results(module);
