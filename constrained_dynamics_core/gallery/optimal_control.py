@@ -37,9 +37,9 @@ class Arm:
         data = {key: data[key] for key in ("name", "parameters", "definitions", "system", "constraints", "initial")}
         data["stabilisation"] = {"kind": "none"}
         self.dynamics = cd.Scenario.from_text(yaml.safe_dump(data)).dynamics
-        self.work = cd.Workspace(self.dynamics)
         self.q = self.reach(START["height"], START["pitch"])
         self.u = np.zeros(3)
+        self.work = cd.Workspace(self.dynamics, cd.State(self.q, self.u))
 
     def reach(self, height, pitch):
         """Angles that put the tip on the wall at a height: two links of 1 m before the tool."""
@@ -72,8 +72,8 @@ class Arm:
 
     def torques_of(self, q, u, acceleration, push):
         """Torques that cause an acceleration along the wall while the tip pushes."""
-        self.dynamics.update_rows(q, u, workspace=self.work)
-        self.dynamics.solve_rows(workspace=self.work)
+        self.dynamics.evaluate_rows(q, u, workspace=self.work)
+        self.dynamics.evaluate_terms(workspace=self.work)
         row, inertia = np.array(self.work.rows.jacobian)[0], np.array(self.work.mass_matrix)
         joints = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [0.0, 0.0, 1.0]])
         return np.linalg.solve(joints, inertia @ acceleration - np.array(self.work.force) - row * push)

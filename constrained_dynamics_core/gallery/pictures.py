@@ -62,12 +62,12 @@ class Accelerations:
         data = yaml.safe_load(open(cd.example("thesis_5_1"), encoding="utf-8"))
         del data["constraints"][0]["unilateral"]  # the obstacle as a bilateral row
         loaded = cd.Scenario.from_text(yaml.safe_dump(data), assemble=False)
-        dynamics, work = loaded.dynamics, cd.Workspace(loaded.dynamics)
+        dynamics, work = loaded.dynamics, cd.Workspace(loaded.dynamics, cd.State(state[:2], state[2:]))
         q = dynamics.project_position(np.array(state[:2]), workspace=work)
         u = dynamics.project_velocity(q, np.array(state[2:]), workspace=work)
         torques = [data["parameters"]["tau1"], data["parameters"]["tau2"]]
-        dynamics.update_rows(q, u, workspace=work)
-        dynamics.solve_rows(torques, workspace=work)
+        dynamics.evaluate_rows(q, u, workspace=work)
+        dynamics.evaluate_terms(workspace=work)
         q_matrix = np.array(work.mass_matrix)
         force = np.array(work.force) + np.array([[1.0, -1.0], [0.0, 1.0]]) @ torques
         values, vectors = np.linalg.eigh(q_matrix)
@@ -186,14 +186,13 @@ def gear_times(entry, runs, sketches):
             ("solve, FCI", "kane_nonminimal"), ("solve, GCPI", "coordinate_partition_full"),
             ("solve, SCPI", "coordinate_partition_selected")):
         loaded = run_tools.load("gear_train_euler", ["formulation=" + formulation])
-        dynamics, work = loaded.dynamics, cd.Workspace(loaded.dynamics)
-        dynamics.analyse(loaded.initial, work)
-        dynamics.update_rows(q, u, workspace=work)
+        dynamics, work = loaded.dynamics, cd.Workspace(loaded.dynamics, loaded.initial)
+        rows = _microseconds(lambda: dynamics.evaluate_rows(q, u, workspace=work))
         if not names:
             names.append("rows and kinematics")
-            values.append(_microseconds(lambda: dynamics.update_rows(q, u, workspace=work)))
+            values.append(rows)
         names.append(label)
-        values.append(_microseconds(lambda: dynamics.solve_rows(workspace=work)))
+        values.append(_microseconds(lambda: dynamics.solve(q, u, workspace=work)) - rows)
     names += ["project position", "project velocity"]
     values.append(_microseconds(lambda: dynamics.project_position(q, workspace=work), 10))
     values.append(_microseconds(lambda: dynamics.project_velocity(q, u, workspace=work), 10))

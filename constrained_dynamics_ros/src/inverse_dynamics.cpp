@@ -15,7 +15,9 @@ using constrained_dynamics::VectorRef;
 using constrained_dynamics::Workspace;
 
 InverseDynamics::InverseDynamics(std::shared_ptr<const constrained_dynamics::Dynamics> dynamics)
-: dynamics_(std::move(dynamics)), workspace_(*dynamics_), reduction_(*dynamics_)
+: dynamics_(std::move(dynamics)),
+  workspace_(Workspace::unanalysed(*dynamics_)),
+  reduction_(*dynamics_)
 {
   const Eigen::Index n = dynamics_->system().speed_count();
   const Eigen::Index l = dynamics_->system().input_count();
@@ -52,12 +54,12 @@ Status InverseDynamics::find(
       workspace_.set_active(i, active.is_active(i));
     }
   }
-  Status status = dynamics_->update_rows(time, q, u, workspace_);
+  Status status = dynamics_->set_state(time, q, u, workspace_);
   if (status != Status::kOk)
   {
     return status;
   }
-  status = dynamics_->reduce(workspace_, reduction_, true);
+  status = dynamics_->reduce(workspace_, reduction_);
   if (!has_output(status))
   {
     return status;

@@ -44,9 +44,8 @@ Tag four_bar(const std::vector<std::string> & commands)
 /// The core's own four-bar linkage.
 struct FourBar
 {
-  FourBar() : scenario(Scenario::load(test_file())), workspace(*scenario.dynamics())
+  FourBar() : scenario(Scenario::load(test_file())), workspace(*scenario.dynamics(), scenario.initial())
   {
-    (void)scenario.dynamics()->analyse(scenario.initial(), workspace);
   }
   static std::string test_file()
   {
@@ -77,9 +76,8 @@ struct FourBar
   double energy(const constrained_dynamics::State & state)
   {
     EXPECT_TRUE(
-      has_output(scenario.dynamics()->update_rows(state.time, state.q, state.u, workspace)));
-    EXPECT_TRUE(has_output(scenario.dynamics()->solve_rows(
-      Eigen::VectorXd::Zero(scenario.system().input_count()), workspace)));
+      has_output(scenario.dynamics()->evaluate_rows(state.time, state.q, state.u, workspace)));
+    EXPECT_TRUE(has_output(scenario.dynamics()->evaluate_terms(workspace)));
     return scenario.system().kinetic_energy(workspace.system_data()) +
            scenario.system().potential_energy(workspace.system_data());
   }

@@ -69,7 +69,8 @@ void ConstraintForceBroadcaster::set_up()
   const System & system = scenario_->system();
   const bool measured = parameters_.effort == "measured";
   mapping_ = std::make_unique<StateMapping>(system, measured_joints(system, model_), measured);
-  workspace_ = std::make_unique<constrained_dynamics::Workspace>(*scenario_->dynamics());
+  workspace_ = std::make_unique<constrained_dynamics::Workspace>(
+    constrained_dynamics::Workspace::unanalysed(*scenario_->dynamics()));  // analysed by `start`
   scenario_->switch_constraints(*workspace_);
   completion_ = std::make_unique<constrained_dynamics::StateCompletion>(
     scenario_->dynamics(), mapping_->measured_coordinates(), mapping_->measured_speeds());
@@ -130,7 +131,7 @@ void ConstraintForceBroadcaster::start()
   {
     completion_->start(state, *workspace_);
   }
-  (void)scenario_->dynamics()->analyse(state, *workspace_);
+  (void)workspace_->reset(state);
   time_ = state.time;
   q_ = state.q;
   u_ = state.u;

@@ -331,7 +331,7 @@ Cause ServoRuntime::take_state(
 
 Status ServoRuntime::join(double time) noexcept
 {
-  Status status = law_->passive().update_rows(time, q_, u_, workspace_.dynamics());
+  Status status = law_->passive().evaluate_rows(time, q_, u_, workspace_.dynamics());
   for (std::size_t i = 0; i < references_.size() && status == Status::kOk; ++i)
   {
     const int task = static_cast<int>(i);
@@ -457,7 +457,7 @@ void ServoRuntime::find_fallback() noexcept
   else if (options_.fallback == Fallback::kDamp)
   {
     fallback_.noalias() -= options_.fallback_damping *
-                           (workspace_.dynamics().terms().input_matrix.transpose() * known_u_);
+                           (inverse_dynamics_.workspace().terms().input_matrix.transpose() * known_u_);
   }
 }
 

@@ -381,7 +381,7 @@ TEST(ServoRuntime, when_state_stays_away_expect_what_the_fallback_says)
     {
       // At rest in that position, the torques leave no acceleration along the wall.
       const auto & dynamics = *scenario.dynamics();
-      constrained_dynamics::Workspace workspace(dynamics);
+      auto workspace = constrained_dynamics::Workspace::unanalysed(dynamics);
       const VectorXd rest = VectorXd::Zero(4);
       ASSERT_EQ(
         dynamics.solve(0.0, loop.runtime->q(), rest, loop.runtime->command(), workspace),

@@ -35,7 +35,7 @@ def test_forces_when_running_expect_those_of_the_core_at_that_state(host, scenar
     q = np.array(joints.position)
     u = np.linalg.lstsq(
         cd.Kinematics(system, q).kinematic_matrix, np.array(joints.velocity), rcond=None)[0]
-    dynamics.analyse(cd.State(q, u), workspace)
+    workspace.reset(cd.State(q, u))
     status = dynamics.solve(q, u, np.array(torques.effort), workspace=workspace)
     solution = workspace.solution
 

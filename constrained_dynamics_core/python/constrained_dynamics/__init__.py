@@ -9,8 +9,8 @@ every constraint force.
     system = cd.RigidBodySystem.from_urdf("four_bar.urdf")
     loop = cd.FrameCoincidence("loop", system, "coupler_tip", "rocker_tip", rows=["x", "z"])
     dynamics = cd.Dynamics(system, [loop])
-    workspace = cd.Workspace(dynamics)
-    status = dynamics.solve(q, u, workspace=workspace)
+    workspace = cd.Workspace(dynamics, cd.State(q, u))          # once, at a state
+    status = dynamics.solve(q, u, torques, workspace=workspace)  # each cycle
     print(workspace.solution.acceleration, workspace.solution.wrenches[0].on_a.force)
 
     record = cd.Scenario.load(cd.example("four_bar")).run()   # numpy arrays: record.time, record.q, …

@@ -29,7 +29,7 @@ ARM = '<robot name="arm"><link name="base"/>' + "".join(
 system = cd.RigidBodySystem.from_urdf_text(ARM)
 wall = cd.PointOnPlane("wall", system, "tip", normal=[1, 0, 0], offset=0.9)
 dynamics = cd.Dynamics(system, [wall], stabilisation=cd.Stabilisation.projection())
-start = cd.assemble_position(dynamics, [1.1, -2.3, 1.2], workspace=cd.Workspace(dynamics))
+start = cd.assemble_position(dynamics, [1.1, -2.3, 1.2])
 
 # Three torques for three rows: height and direction of the tip, and the force.
 tip = cd.PoseServo("tip", system, "tip", rows=["z", "ry"])

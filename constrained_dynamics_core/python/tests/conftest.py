@@ -22,9 +22,8 @@ def four_bar():
     system = cd.RigidBodySystem.from_urdf(str(CONFIG / "robots" / "four_bar.urdf"))
     loop = cd.FrameCoincidence("loop", system, "coupler_tip", "rocker_tip", rows=["x", "z"])
     dynamics = cd.Dynamics(system, [loop], stabilisation=cd.Stabilisation.projection())
-    workspace = cd.Workspace(dynamics)
-    q = cd.assemble_position(dynamics, [0.3, 1.2, 2.2], ["crank"], workspace=workspace)
-    return system, dynamics, workspace, q
+    q = cd.assemble_position(dynamics, [0.3, 1.2, 2.2], ["crank"])
+    return system, dynamics, cd.Workspace(dynamics, cd.State(q, [0.0, 0.0, 0.0])), q
 
 
 PENDULUM = dict(

@@ -17,10 +17,10 @@ def rod(system):
 
 def test_pendulum_when_at_rest_expect_textbook_tension(pendulum):
     dynamics = cd.Dynamics(pendulum, [rod(pendulum)])
-    workspace = cd.Workspace(dynamics)
     angle, speed = 0.7, 1.3
     q = LENGTH * np.array([np.sin(angle), -np.cos(angle)])
     u = LENGTH * speed * np.array([np.cos(angle), np.sin(angle)])
+    workspace = cd.Workspace(dynamics, cd.State(q, u))
     assert dynamics.solve(q, u, workspace=workspace) == cd.Status.OK
     # Tension m (g cos + l ω²) along the rod, towards the pivot: λ < 0.
     tension = 2.0 * (9.81 * np.cos(angle) + LENGTH * speed**2)
@@ -33,9 +33,9 @@ def test_formulations_expect_agreement(four_bar):
     results = []
     for name in cd.formulation_names():
         again = cd.Dynamics(dynamics.constraints, formulation=name)
-        workspace = cd.Workspace(again)
+        workspace = cd.Workspace(again, cd.State(q, np.zeros(3)))
         u = again.project_velocity(q, [1.0, 0.0, 0.0], workspace=workspace)
-        again.analyse(cd.State(q, u), workspace)
+        workspace.reset(cd.State(q, u))
         assert again.solve(q, u, [3.0, 0.0, 0.0], workspace=workspace) == cd.Status.OK
         results.append(np.concatenate([workspace.solution.acceleration, workspace.solution.multipliers]))
     assert len(results) >= 8
@@ -88,8 +88,8 @@ def test_redundant_rows_expect_report(four_bar):
     twice = [
         cd.FrameCoincidence(name, system, "coupler_tip", "rocker_tip", rows=["x", "z"]) for name in "ab"]
     dynamics = cd.Dynamics(system, twice)
-    workspace = cd.Workspace(dynamics)
-    report = dynamics.analyse(cd.State(q, np.zeros(3)), workspace)
+    workspace = cd.Workspace(dynamics, cd.State(q, np.zeros(3)))
+    report = workspace.rank_report
     assert (report.row_count, report.nominal_rank, report.degrees_of_freedom) == (4, 2, 1)
     assert len(report.dependencies) == 2
     assert dynamics.solve(q, np.zeros(3), workspace=workspace) == cd.Status.OK
@@ -130,9 +130,9 @@ def test_all_constraint_types_expect_rows():
     with pytest.raises(ValueError, match="plane"):
         cd.ConstraintSet(system, constraints)  # the compliant row has the name of its row
     dynamics = cd.Dynamics(system, constraints[:-1])
-    workspace = cd.Workspace(dynamics)
+    workspace = cd.Workspace.unanalysed(dynamics)
     q = system.neutral_coordinates
-    assert dynamics.update_rows(q, np.zeros(8), workspace=workspace) == cd.Status.OK
+    assert dynamics.evaluate_rows(q, np.zeros(8), workspace=workspace) == cd.Status.OK
     assert workspace.rows.jacobian.shape == (dynamics.constraints.row_count, 8)
     types = [dynamics.constraints[i].type for i in range(len(dynamics.constraints))]
     assert types == [
@@ -146,8 +146,8 @@ def test_all_constraint_types_expect_rows():
 
 def test_switched_constraint_expect_free_motion(pendulum):
     dynamics = cd.Dynamics(pendulum, [rod(pendulum)])
-    workspace = cd.Workspace(dynamics)
     q, u = [LENGTH, 0.0], [0.0, 0.0]
+    workspace = cd.Workspace(dynamics, cd.State(q, u))
     dynamics.set_active("rod", False, workspace)
     assert not dynamics.is_active(0, workspace)
     assert dynamics.solve(q, u, workspace=workspace) == cd.Status.OK
@@ -158,7 +158,7 @@ def test_derivatives_expect_finite_differences(four_bar):
     system, dynamics, workspace, q = four_bar
     inputs = np.array([2.0, 0.0, 0.0])
     u = dynamics.project_velocity(q, [1.5, 0.0, 0.0], workspace=workspace)
-    dynamics.analyse(cd.State(q, u), workspace)
+    workspace.reset(cd.State(q, u))
     derivatives = cd.differentiate(dynamics, q, u, inputs, workspace=workspace)
     assert derivatives.system_is_analytic
 
@@ -176,9 +176,8 @@ def test_derivatives_expect_finite_differences(four_bar):
 
 def test_linear_model_expect_pendulum_frequency(pendulum):
     dynamics = cd.Dynamics(pendulum, [rod(pendulum)])
-    workspace = cd.Workspace(dynamics)
     state = cd.State([0.0, -LENGTH], [0.0, 0.0])
-    dynamics.analyse(state, workspace)
+    workspace = cd.Workspace(dynamics, state)
     model = cd.linearise(dynamics, state, workspace=workspace)
     assert model.is_equilibrium
     frequency = np.sqrt(9.81 / LENGTH)
@@ -212,13 +211,13 @@ def test_projection_with_own_complement_expect_the_same_motion(pendulum):
     found = []
     for formulation in ("auto", cd.Projection(), cd.Projection(1, lambda t, q, u: [[-q[1], q[0]]])):
         dynamics = cd.Dynamics(pendulum, [rod(pendulum)], formulation=formulation)
-        workspace = cd.Workspace(dynamics)
+        workspace = cd.Workspace(dynamics, cd.State(q, u))
         assert dynamics.solve(q, u, workspace=workspace) == cd.Status.OK
         found.append(np.append(workspace.solution.acceleration, workspace.solution.multipliers))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-11)
     np.testing.assert_allclose(found[2], found[0], rtol=1e-11)
     wrong = cd.Dynamics(pendulum, [rod(pendulum)], formulation=cd.Projection(1, lambda t, q, u: [[1.0, 0.0]]))
-    assert wrong.solve(q, u, workspace=cd.Workspace(wrong)) == cd.Status.INCONSISTENT
+    assert wrong.solve(q, u, workspace=cd.Workspace(wrong, cd.State(q, u))) == cd.Status.INCONSISTENT
     with pytest.raises(ValueError, match="row_count is 0"):
         cd.Projection(0, lambda t, q, u: [])
 
@@ -249,7 +248,8 @@ def test_underactuation_of_cart_and_pole_expect_the_row_of_the_pole():
     system = cd.AnalyticSystem(
         ["x", "a"], "3*dx^2/2 + dx*da*cos(a) + da^2/2", potential="9.81*cos(a)", inputs={"push": {"x": 1}})
     dynamics = cd.Dynamics(system)
-    report = cd.analyse_underactuation(dynamics, cd.State([0.0, 0.3], [0.1, 0.2]), cd.Workspace(dynamics))
+    state = cd.State([0.0, 0.3], [0.1, 0.2])
+    report = cd.analyse_underactuation(dynamics, state, cd.Workspace(dynamics, state))
     assert report.degrees_of_freedom == 2 and report.input_rank == 1
     np.testing.assert_allclose(report.motions, [[0.0, 1.0]], atol=1e-14)
     np.testing.assert_allclose(report.inertia, [[np.cos(0.3), 1.0]], atol=1e-14)
@@ -261,8 +261,26 @@ def test_controls_as_states_expect_their_names():
     extended = cd.ControlStateSystem(system, first=["motor"])
     assert extended.speed_names == ["da", "motor"] and extended.input_names == ["dmotor"]
     dynamics = cd.Dynamics(extended)
-    workspace = cd.Workspace(dynamics)
+    workspace = cd.Workspace(dynamics, cd.State([0.0], [1.0, 3.0]))
     assert dynamics.solve([0.0], [1.0, 3.0], [7.0], workspace=workspace) == cd.Status.OK
     np.testing.assert_allclose(workspace.solution.acceleration, [3.0, 7.0])
     with pytest.raises(ValueError, match="engine"):
         cd.ControlStateSystem(system, first=["engine"])
+
+
+def test_parts_expect_nan_until_asked_for(four_bar):
+    """A solve along the tree needs neither A nor Q; asked for, they are those of that state."""
+    _, dynamics, workspace, q = four_bar
+    other = cd.Workspace(dynamics, cd.State(q, np.zeros(3)))
+    assert dynamics.solve(q, np.zeros(3), workspace=workspace) == cd.Status.OK
+    assert workspace.solution.along_tree
+    assert np.isnan(workspace.rows.jacobian).all() and np.isnan(workspace.mass_matrix).all()
+    assert dynamics.evaluate_rows(workspace=workspace) == cd.Status.OK
+    assert dynamics.evaluate_terms(workspace=workspace) == cd.Status.OK
+    assert dynamics.evaluate_rows(q, np.zeros(3), workspace=other) == cd.Status.OK
+    assert dynamics.evaluate_terms(workspace=other) == cd.Status.OK
+    np.testing.assert_array_equal(workspace.rows.jacobian, other.rows.jacobian)
+    np.testing.assert_array_equal(workspace.mass_matrix, other.mass_matrix)
+    assert np.isnan(other.solution.acceleration).all()
+    assert dynamics.solve([1.0, 0.0, 0.0], workspace=other) == cd.Status.OK
+    assert np.isfinite(other.solution.acceleration).all()

@@ -29,7 +29,7 @@ def test_messages_expect_those_of_the_core(four_bar, pendulum):
             (lambda: cd.Simulation(dynamics, cd.State(q, np.zeros(3)), step=-1.0), "step"),
             (lambda: cd.ConstraintSet(pendulum, [dynamics.constraints[0]]), "another system"),
             (lambda: cd.Dynamics(system, [None]), "empty constraint"),
-            (lambda: dynamics.analyse(cd.State([1.0], [1.0]), workspace), ""),
+            (lambda: workspace.reset(cd.State([1.0], [1.0])), "1 coordinates"),
             (lambda: cd.analyse_integrability(dynamics, [1.0]), ""),
             (lambda: dynamics.constraints["nothing"], "nothing"),
             (lambda: dynamics.set_active(7, True, workspace), "7"),
@@ -47,7 +47,7 @@ def test_messages_expect_those_of_the_core(four_bar, pendulum):
 def test_workspace_of_other_dynamics_expect_refusal(four_bar, pendulum):
     _, dynamics, _, q = four_bar
     with pytest.raises(ValueError, match="another Dynamics"):
-        dynamics.solve(q, np.zeros(3), workspace=cd.Workspace(cd.Dynamics(pendulum)))
+        dynamics.solve(q, np.zeros(3), workspace=cd.Workspace.unanalysed(cd.Dynamics(pendulum)))
 
 
 def test_values_that_are_not_finite_expect_status_and_untouched_solution(four_bar):
@@ -75,7 +75,7 @@ def test_wrong_types_expect_type_error(four_bar):
             lambda: dynamics.solve("abc", np.zeros(3), workspace=workspace),
             lambda: dynamics.solve(np.zeros((3, 1)), np.zeros(3), workspace=workspace),
             lambda: dynamics.solve(None, np.zeros(3), workspace=workspace),
-            lambda: cd.Workspace(None),
+            lambda: cd.Workspace(None, None),
             lambda: cd.Dynamics(None),
             lambda: cd.Simulation(dynamics, None)]:
         with pytest.raises(TypeError):
@@ -87,7 +87,7 @@ def test_assembly_that_fails_expect_worst_row(four_bar):
     far = cd.PointOnPlane("far", system, "coupler_tip", normal=[0, 0, 1], offset=1e3)
     dynamics = cd.Dynamics(system, [far])
     with pytest.raises(RuntimeError, match="far/normal"):
-        cd.assemble_position(dynamics, q, workspace=cd.Workspace(dynamics))
+        cd.assemble_position(dynamics, q)
 
 
 def test_abstract_classes_expect_no_instances():

@@ -14,8 +14,8 @@ from test_dynamics import LENGTH, rod
 
 def rows(system, constraint, q, u, time=0.0):
     dynamics = cd.Dynamics(system, [constraint])
-    workspace = cd.Workspace(dynamics)
-    assert dynamics.update_rows(q, u, workspace=workspace, time=time) == cd.Status.OK
+    workspace = cd.Workspace.unanalysed(dynamics)
+    assert dynamics.evaluate_rows(q, u, workspace=workspace, time=time) == cd.Status.OK
     found = workspace.rows
     return [np.array(x) for x in (found.position, found.velocity, found.jacobian, found.bias)]
 
@@ -65,7 +65,7 @@ def test_custom_class_expect_rows_and_wrench_of_point_on_plane(four_bar, random)
     q, u = random.normal(size=3), random.normal(size=3)
     for constraint in (plane, ours):
         dynamics = cd.Dynamics(system, [constraint])
-        workspace = cd.Workspace(dynamics)
+        workspace = cd.Workspace(dynamics, cd.State(q, u))
         assert dynamics.solve(q, u, workspace=workspace) == cd.Status.OK
         pair = workspace.solution.wrenches[0]
         solutions.append(np.concatenate([
@@ -104,7 +104,7 @@ def test_function_that_fails_expect_status_and_message(pendulum, capsys, functio
     monkeypatch.setattr(sys, "unraisablehook", lambda report: messages.append(str(report.exc_value)))
     constraint = cd.FunctionConstraint("bad", pendulum, cd.RowLevel.VELOCITY, 1, function)
     dynamics = cd.Dynamics(pendulum, [constraint])
-    workspace = cd.Workspace(dynamics)
+    workspace = cd.Workspace.unanalysed(dynamics)
     status = dynamics.solve([1.0, 0.0], [0.0, 1.0], workspace=workspace)
     assert status == cd.Status.USER_FUNCTION_FAILED
     assert what in messages[-1]
@@ -124,7 +124,7 @@ def test_kept_state_view_expect_error_instead_of_crash(pendulum):
 
     constraint = cd.CustomConstraint("kept", pendulum, ["row"], cd.RowLevel.POSITION, evaluate)
     dynamics = cd.Dynamics(pendulum, [constraint])
-    assert dynamics.solve([0.0, 0.0], [0.0, 0.0], workspace=cd.Workspace(dynamics)) == cd.Status.OK
+    assert dynamics.solve([0.0, 0.0], [0.0, 0.0], workspace=cd.Workspace.unanalysed(dynamics)) == cd.Status.OK
     with pytest.raises(RuntimeError, match="only during the call"):
         kept[0].speeds
 
@@ -141,7 +141,7 @@ def test_objects_expect_to_live_as_long_as_needed_and_no_longer():
     dynamics = cd.Dynamics(system, [constraint])
     del function, system, constraint
     gc.collect()
-    workspace = dynamics.make_workspace()
+    workspace = dynamics.make_workspace(cd.State([0.0], [0.0]))
     assert dynamics.solve([0.0], [0.0], workspace=workspace) == cd.Status.OK
     solution = workspace.solution
     array = solution.acceleration

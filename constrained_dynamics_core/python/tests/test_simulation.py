@@ -46,9 +46,9 @@ def test_record_expect_arrays_without_copies(pendulum):
 
 def test_solve_expect_views_and_inputs_in_place(pendulum):
     dynamics = cd.Dynamics(pendulum, [rod(pendulum)])
-    workspace = cd.Workspace(dynamics)
-    view = workspace.solution.acceleration
+    workspace = cd.Workspace(dynamics, cd.State([0.0, -LENGTH], [0.0, 0.0]))
     assert dynamics.solve(np.array([0.0, -LENGTH]), np.zeros(2), workspace=workspace) == cd.Status.OK
+    view = workspace.solution.acceleration
     assert view.ctypes.data == workspace.solution.acceleration.ctypes.data
     np.testing.assert_allclose(view, [0.0, 0.0], atol=1e-12)
     with pytest.raises(ValueError):

@@ -53,6 +53,8 @@ SolutionDifferentiator::SolutionDifferentiator(
   const Dynamics & dynamics, Workspace & workspace, const DerivativeOptions & options)
 : dynamics_(dynamics),
   workspace_(workspace),
+  evaluation_(WorkspaceAccess::evaluation(workspace)),
+  of_(evaluation_.of()),
   options_(options),
   n_(dynamics.system().speed_count()),
   m_(dynamics.constraints().row_count())
@@ -62,8 +64,9 @@ SolutionDifferentiator::SolutionDifferentiator(
 Status SolutionDifferentiator::solve_here()
 {
   // By rows and terms, which are needed afterwards, whatever the formulation is.
-  const Status status = dynamics_.update_rows(time_, q_, u_, workspace_);
-  return status == Status::kOk ? dynamics_.solve_rows(inputs_, workspace_) : status;
+  Status status = dynamics_.evaluate_rows(time_, q_, u_, workspace_);
+  status = status == Status::kOk ? dynamics_.evaluate_terms(workspace_) : status;
+  return status == Status::kOk ? dynamics_.solve(inputs_, workspace_) : status;
 }
 
 Status SolutionDifferentiator::run(
@@ -109,14 +112,14 @@ void SolutionDifferentiator::gather()
   active_.clear();
   for (int row = 0; row < m_; ++row)
   {
-    const int constraint = dynamics_.constraint_of_row_[static_cast<std::size_t>(row)];
+    const int constraint = of_.constraint_of_row[static_cast<std::size_t>(row)];
     if (workspace_.is_active(constraint))
     {
       active_.push_back(row);
     }
   }
   const Eigen::Index count = static_cast<Eigen::Index>(active_.size());
-  const Eigen::MatrixXd complete = complete_jacobian(dynamics_.system(), workspace_.rows_);
+  const Eigen::MatrixXd complete = complete_jacobian(dynamics_.system(), workspace_.rows());
   jacobian_.resize(count, n_);
   complete_jacobian_.resize(count, n_);
   scale_.resize(count);
@@ -125,11 +128,11 @@ void SolutionDifferentiator::gather()
   for (Eigen::Index k = 0; k < count; ++k)
   {
     const int row = active_[static_cast<std::size_t>(k)];
-    jacobian_.row(k) = workspace_.rows_.jacobian.row(row);
+    jacobian_.row(k) = workspace_.rows().jacobian.row(row);
     complete_jacobian_.row(k) = complete.row(row);
-    scale_(k) = workspace_.row_scale_(row);
-    weight_(k) = dynamics_.multiplier_weight_(row);
-    multipliers_(k) = workspace_.solution_.multipliers(row);
+    scale_(k) = workspace_.row_scale()(row);
+    weight_(k) = of_.multiplier_weight(row);
+    multipliers_(k) = workspace_.solution().multipliers(row);
   }
   mass_matrix_ = workspace_.terms().mass_matrix;
   input_matrix_ = workspace_.terms().input_matrix;
@@ -166,7 +169,7 @@ Status SolutionDifferentiator::differentiate_terms(
 {
   const ConstraintSet & set = dynamics_.constraints();
   const System & system = dynamics_.system();
-  SystemData & data = workspace_.system_data();
+  SystemData & data = *evaluation_.system_data;
   out.residual_q.setZero(m_, n_);
   out.residual_u.setZero(m_, n_);
   out.velocity_q.setZero(m_, n_);
@@ -187,7 +190,7 @@ Status SolutionDifferentiator::differentiate_terms(
     const bool analytic =
       !workspace_.is_active(i) ||
       set[i].differentiate(
-        data, out.system, multipliers.segment(offset, count), workspace_.scratch_, block);
+        data, out.system, multipliers.segment(offset, count), evaluation_.scratch, block);
     out.constraint_is_analytic[static_cast<std::size_t>(i)] = analytic;
     if (!analytic)
     {
@@ -229,16 +232,16 @@ Status SolutionDifferentiator::evaluate_terms(
   Eigen::VectorXd & out)
 {
   const System & system = dynamics_.system();
-  Status status = dynamics_.update_rows(time, q, u, workspace_);
+  Status status = dynamics_.evaluate_rows(time, q, u, workspace_);
   if (status == Status::kOk && !terms.system_is_analytic)
   {
-    status = system.update_dynamics(workspace_.system_data());
+    status = dynamics_.evaluate_terms(workspace_);
   }
   if (status != Status::kOk)
   {
     return status;
   }
-  const SystemTerms & at = workspace_.terms();
+  const constrained_dynamics::Terms at = workspace_.terms();
   const Rows & rows = workspace_.rows();
   Eigen::VectorXd force = Eigen::VectorXd::Zero(n_);
   for (int i = 0; i < dynamics_.constraints().size(); ++i)
@@ -351,8 +354,7 @@ Status SolutionDifferentiator::take_differences(
     {
       const double ahead = kNodes[node] * step;
       Eigen::VectorXd q = q_ + ahead * rates;
-      const Status status =
-        system.update_kinematics(time_ + ahead, q, u_, workspace_.system_data());
+      const Status status = dynamics_.set_state(time_ + ahead, q, u_, workspace_);
       if (status != Status::kOk)
       {
         return status;
@@ -375,13 +377,13 @@ void SolutionDifferentiator::stabilise(
   {
     return;
   }
-  subtract_gain(stabilisation.velocity_gain, dynamics_.position_rows_, rows.velocity_q, residual_q);
-  subtract_gain(stabilisation.velocity_gain, dynamics_.position_rows_, rows.velocity_u, residual_u);
-  subtract_gain(stabilisation.position_gain, dynamics_.position_rows_, rows.position_q, residual_q);
+  subtract_gain(stabilisation.velocity_gain, of_.position_rows, rows.velocity_q, residual_q);
+  subtract_gain(stabilisation.velocity_gain, of_.position_rows, rows.velocity_u, residual_u);
+  subtract_gain(stabilisation.position_gain, of_.position_rows, rows.position_q, residual_q);
   subtract_gain(
-    stabilisation.nonholonomic_gain, dynamics_.velocity_rows_, rows.velocity_q, residual_q);
+    stabilisation.nonholonomic_gain, of_.velocity_rows, rows.velocity_q, residual_q);
   subtract_gain(
-    stabilisation.nonholonomic_gain, dynamics_.velocity_rows_, rows.velocity_u, residual_u);
+    stabilisation.nonholonomic_gain, of_.velocity_rows, rows.velocity_u, residual_u);
 }
 
 // (E17): Q δu̇ − Aᵀ δλ = −∂e + ∂(Aᵀ) λ,  A δu̇ = −∂(A u̇ − b), e = Q u̇ − P − G τ, by the null space
@@ -399,7 +401,7 @@ Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & 
   for (Eigen::Index k = 0; k < count; ++k)
   {
     const int row = active_[static_cast<std::size_t>(k)];
-    const RowLevel level = dynamics_.level_of_row_[static_cast<std::size_t>(row)];
+    const RowLevel level = of_.level_of_row[static_cast<std::size_t>(row)];
     if (level == RowLevel::kPosition)
     {
       out.position_q.row(row) = complete_jacobian_.row(k);

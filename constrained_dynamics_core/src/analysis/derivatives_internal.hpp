@@ -10,6 +10,7 @@
 
 #include "constrained_dynamics/analysis/derivatives.hpp"
 #include "constrained_dynamics/formulations/row_factorisation.hpp"
+#include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics
 {
@@ -59,6 +60,8 @@ private:
 
   const Dynamics & dynamics_;
   Workspace & workspace_;
+  Evaluation & evaluation_;
+  const ConstrainedSystem & of_;
   DerivativeOptions options_;
   Eigen::Index n_;
   Eigen::Index m_;

@@ -114,7 +114,7 @@ Status linear_matrices(
   Eigen::MatrixXd feedback = Eigen::MatrixXd::Zero(n, 2 * n);
   if (law != nullptr)
   {
-    SystemData & data = workspace.system_data();
+    SystemData & data = workspace.change_system_data();  // at other states until `differentiate`
     out.inputs.setZero(system.input_count());
     Status status = system.update_kinematics(state.time, state.q, state.u, data);
     if (status == Status::kOk)
@@ -314,7 +314,7 @@ Status linear_step(
     const Eigen::MatrixXd after =
       part * size * exponential(model.state_matrix * (part * step)) * model.basis;
     Workspace & workspace = simulation.workspace();
-    Status status = dynamics.update_rows(reference.time, reference.q, reference.u, workspace);
+    Status status = dynamics.evaluate_rows(reference.time, reference.q, reference.u, workspace);
     const Eigen::MatrixXd C = workspace.terms().kinematic_matrix;
     double & position = part == 1.0 ? result.position : result.position_of_half;
     double & velocity = part == 1.0 ? result.velocity : result.velocity_of_half;
@@ -323,7 +323,7 @@ Status linear_step(
       Eigen::VectorXd q = reference.q + C * after.col(k).head(n);
       dynamics.system().normalise(q);
       status =
-        dynamics.update_rows(reference.time, q, reference.u + after.col(k).tail(n), workspace);
+        dynamics.evaluate_rows(reference.time, q, reference.u + after.col(k).tail(n), workspace);
       for (int row = 0; row < dynamics.constraints().row_count(); ++row)
       {
         if (workspace.is_active(dynamics.constraints().constraint_of_row(row)))

@@ -18,7 +18,7 @@ inline constexpr double kAbsent = 1e-9;
 /// An orthonormal basis of the x with `rows` x = 0; rows count by their directions.
 Eigen::MatrixXd null_space(Eigen::MatrixXd rows);
 
-/// A of the active rows, as of the last update_rows.
+/// A of the active rows, at the state of the workspace.
 Eigen::MatrixXd active_rows(const Dynamics & dynamics, const Workspace & workspace);
 
 }  // namespace constrained_dynamics

@@ -14,8 +14,7 @@ namespace constrained_dynamics
 ConeModes::ConeModes(const ContactModel & model)
 : model_(model),
   cone_(
-    model.dynamics.system().speed_count(),
-    model.contact_count() + 2 * model.friction_count() + 1),
+    model.dynamics.system().speed_count(), model.contact_count() + 2 * model.friction_count() + 1),
   contacts_(static_cast<std::size_t>(model.contact_count() + model.friction_count())),
   owner_(contacts_.size(), 0),
   kept_(static_cast<std::size_t>(model.friction_count()))
@@ -42,7 +41,7 @@ Status ConeModes::begin(
   const std::vector<char> * candidate) noexcept
 {
   const Workspace & workspace = view.workspace();
-  const SystemTerms & terms = workspace.terms();
+  const Terms terms = workspace.terms();
   const Rows & rows = workspace.rows();
   force_ = terms.force;
   force_.noalias() += terms.input_matrix * inputs;
@@ -90,9 +89,9 @@ void ConeModes::add_known_frictions(
   for (int i = 0; i < model_.friction_count(); ++i)
   {
     const int contact = model_.friction(i).contact;
-    const bool is_given =
-      candidate == nullptr ? !view.begins_to_slide(i)
-                           : contact < 0 || (*candidate)[static_cast<std::size_t>(contact)] == 0;
+    const bool is_given = candidate == nullptr
+                            ? !view.begins_to_slide(i)
+                            : contact < 0 || (*candidate)[static_cast<std::size_t>(contact)] == 0;
     const SlipMode slip = view.friction(i).slip;
     const bool is_known = slip == SlipMode::kDahl || (slip == SlipMode::kSlide && is_given);
     for (int r = 0; is_known && r < model_.row_count(i); ++r)
@@ -239,8 +238,8 @@ void ConeModes::read_slip(const ConeContact & from, FrictionMode & mode) const n
     mode.armed = false;
     for (int r = 0; r < from.tangent_count && (!is_free || motion > 0.0); ++r)
     {
-      mode.direction[r] = is_free ? cone_.motion(from.tangent[r]) / motion
-                                  : -cone_.force(from.tangent[r]) / length;
+      mode.direction[r] =
+        is_free ? cone_.motion(from.tangent[r]) / motion : -cone_.force(from.tangent[r]) / length;
     }
   }
 }
@@ -266,8 +265,7 @@ void ConeModes::read(int count, ContactModes & modes) const noexcept
       }
       continue;
     }
-    const bool rests =
-      cone_.motion(from.normal) <= tolerance::kConeRest * cone_.size(from.normal);
+    const bool rests = cone_.motion(from.normal) <= tolerance::kConeRest * cone_.size(from.normal);
     modes.unload(
       *model_.set, owner,
       model_.set->is_compliant(owner) ? NormalMode::kSeparating

@@ -52,8 +52,7 @@ private:
   Status begin(
     const ContactView & view, const Eigen::VectorXd & inputs,
     const std::vector<char> * candidate) noexcept;
-  void add_known_frictions(
-    const ContactView & view, const std::vector<char> * candidate) noexcept;
+  void add_known_frictions(const ContactView & view, const std::vector<char> * candidate) noexcept;
   void add_given(int row, const Workspace & workspace) noexcept;
   int add_candidates(const Question & question, const ContactView & view) noexcept;
   ConeContact & add_contact(int owner, int & count) noexcept;

@@ -295,7 +295,8 @@ Status ConeProblem::solve_friction(const ConeContact * contacts, int count) noex
       const bool is_found = attempt(contacts, count, 0) || attempt(contacts, count, 1);
       return is_found ? Status::kOk : Status::kNotConverged;
     }
-    result = change <= tolerance::kSweepLast * largest ? Status::kOk : result;  // good enough to decide
+    result =
+      change <= tolerance::kSweepLast * largest ? Status::kOk : result;  // good enough to decide
     if (change <= tolerance::kSweep * largest)
     {
       return Status::kOk;

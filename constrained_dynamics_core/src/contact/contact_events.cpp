@@ -67,9 +67,9 @@ double event_function(const ContactView & view, int i) noexcept
 double event_tolerance(const ContactView & view, int i) noexcept
 {
   const int contacts = view.model().contact_count();
-  const bool is_force = i < contacts ? view.normal(i) == NormalMode::kClosed &&
-                                         !view.model().contact(i).adhesive
-                                     : view.friction(i - contacts).slip == SlipMode::kStick;
+  const bool is_force =
+    i < contacts ? view.normal(i) == NormalMode::kClosed && !view.model().contact(i).adhesive
+                 : view.friction(i - contacts).slip == SlipMode::kStick;
   const Workspace & workspace = view.workspace();
   // Where contacts touch without pressing all their forces are round-off of those that act.
   return is_force

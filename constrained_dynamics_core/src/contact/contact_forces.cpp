@@ -74,19 +74,17 @@ void ContactForces::set_frictions(const ContactView & view, Workspace & workspac
     {
       continue;
     }
-    has_turned_back_ =
-      has_turned_back_ || (model_.is_dry(i) && mode.armed &&
-                           view.slip_along_direction(i) < -model_.creep_speed(i));
+    has_turned_back_ = has_turned_back_ || (model_.is_dry(i) && mode.armed &&
+                                            view.slip_along_direction(i) < -model_.creep_speed(i));
     const NormalMode normal = law.contact < 0 ? NormalMode::kForce : view.normal(law.contact);
     if (normal == NormalMode::kClosed && law.kinetic > 0.0)
     {
       sliding_.push_back(i);
     }
-    const double bound =
-      law.contact < 0 ? law.kinetic
-      : normal == NormalMode::kForce
-        ? law.kinetic * law_force_[static_cast<std::size_t>(law.contact)]
-        : 0.0;
+    const double bound = law.contact < 0 ? law.kinetic
+                         : normal == NormalMode::kForce
+                           ? law.kinetic * law_force_[static_cast<std::size_t>(law.contact)]
+                           : 0.0;
     add_given(view, i, bound, workspace);
   }
 }
@@ -131,7 +129,7 @@ Status ContactForces::solve_sliding(
   {
     const double unit = std::max(1.0, std::abs(sliding_solver_.frictionless(j)));
     add_given(view, friction_at(j), coefficient(j) * unit, workspace);
-    const Status status = dynamics.solve_again();
+    const Status status = dynamics.solve();
     for (Eigen::Index i = 0; has_output(status) && i < count; ++i)
     {
       column(i) = (view.normal_force(contact_at(i)) - sliding_solver_.frictionless(i)) / unit;
@@ -151,7 +149,7 @@ Status ContactForces::solve_sliding(
   {
     add_given(view, friction_at(i), coefficient(i) * sliding_solver_.normal(i), workspace);
   }
-  return dynamics.solve_again();
+  return dynamics.solve();
 }
 
 void ContactForces::commit(ContactModes & modes, const Workspace & workspace) const noexcept
@@ -171,8 +169,8 @@ void ContactForces::commit(ContactModes & modes, const Workspace & workspace) co
     {
       continue;
     }
-    mode.armed = mode.armed || view.slip_along_direction(i) >
-                                 tolerance::kUnderWay * model_.creep_speed(i);
+    mode.armed =
+      mode.armed || view.slip_along_direction(i) > tolerance::kUnderWay * model_.creep_speed(i);
     if (mode.armed && model_.row_count(i) == 2)
     {
       double s[2];
@@ -242,8 +240,7 @@ void ContactForces::set_turning(
     bound > 0.0 ? std::max(0.0, change) / bound : 0.0;
 }
 
-double ContactForces::turning_rate(
-  const ContactModes & modes, const Workspace & workspace) noexcept
+double ContactForces::turning_rate(const ContactModes & modes, const Workspace & workspace) noexcept
 {
   const ContactView at = view(modes, workspace);
   double rate = 0.0;

@@ -25,7 +25,7 @@ class ContactForces
 public:
   explicit ContactForces(const ContactModel & model);
 
-  /// Motion with the forces that belong to the modes. Statuses: those of Dynamics::solve_rows, and
+  /// Motion with the forces that belong to the modes. Statuses: those of Dynamics::solve, and
   /// kNoUniqueSolution (Painlevé). @pre ControlledDynamics::update, ContactModes::enforce.
   Status solve(const ContactModes & modes, ControlledDynamics & dynamics) noexcept CD_NONBLOCKING;
 

@@ -36,9 +36,9 @@ void ModeDecision::begin_impact(const Workspace & workspace) noexcept
   impact_.restitution.setZero();
   for (int i = 0; i < model_.dynamics.constraints().size(); ++i)
   {
-    impact_.roles[static_cast<std::size_t>(i)] =
-      !model_.set->manages(i) && workspace.is_active(i) ? ImpactRole::kInForce
-                                                        : ImpactRole::kAbsent;
+    impact_.roles[static_cast<std::size_t>(i)] = !model_.set->manages(i) && workspace.is_active(i)
+                                                   ? ImpactRole::kEnforced
+                                                   : ImpactRole::kAbsent;
   }
   for (int i = 0; i < model_.contact_count(); ++i)
   {
@@ -90,8 +90,8 @@ Status ModeDecision::strike(const ContactSnapshot & at, ContactDecision & out) n
   const ContactView view(model_, out.modes, dynamics.workspace());
   begin_impact(dynamics.workspace());
   set_restitution(at, view, out.modes);
-  const Status status = impact_solver_.solve(
-    impact_, at.time, at.q, out.u, dynamics.workspace(), impact_solution_);
+  const Status status =
+    impact_solver_.solve(impact_, at.time, at.q, out.u, dynamics.workspace(), impact_solution_);
   if (!has_output(status))
   {
     return status;
@@ -163,7 +163,7 @@ bool ModeDecision::set_changes(
     const bool strikes = change.active && has_velocity && !workspace.is_active(change.constraint);
     impact_.roles[static_cast<std::size_t>(change.constraint)] = strikes ? ImpactRole::kImpacting
                                                                  : change.active
-                                                                   ? ImpactRole::kInForce
+                                                                   ? ImpactRole::kEnforced
                                                                    : ImpactRole::kAbsent;
     jumps = jumps || strikes;
   }

@@ -96,7 +96,8 @@ struct ContactModes
   {
     return std::find(normal.begin(), normal.end(), NormalMode::kForce) != normal.end() ||
            std::any_of(
-             friction.begin(), friction.end(), [](const FrictionMode & mode)
+             friction.begin(), friction.end(),
+             [](const FrictionMode & mode)
              { return mode.slip == SlipMode::kSlide || mode.slip == SlipMode::kDahl; });
   }
 

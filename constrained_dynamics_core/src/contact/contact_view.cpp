@@ -92,8 +92,7 @@ double ContactView::slip_along_direction(int i) const noexcept
   double along = 0.0;
   for (int r = 0; r < model_.row_count(i); ++r)
   {
-    along +=
-      friction(i).direction[r] * workspace_.rows().velocity(model_.row_of_friction(i) + r);
+    along += friction(i).direction[r] * workspace_.rows().velocity(model_.row_of_friction(i) + r);
   }
   return along;
 }

@@ -33,10 +33,10 @@ public:
   const Workspace & workspace() const { return workspace_; }
   Workspace & workspace() { return workspace_; }
 
-  /// Rank and sizes of the rows around a state, see Dynamics. Real-time safe: no.
-  RankReport analyse(const State & state) { return dynamics_->analyse(state, workspace_); }
+  /// Rank and sizes of the rows around a state, see Workspace::reset. Real-time safe: no.
+  RankReport analyse(const State & state) { return workspace_.reset(state); }
 
-  /// Kinematics, rows and inputs at a state. Statuses: those of Dynamics::update_rows and of the
+  /// Kinematics, rows and inputs at a state. Statuses: those of Dynamics::evaluate_rows and of the
   /// law.
   Status update(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
     CD_NONBLOCKING;
@@ -44,24 +44,23 @@ public:
   Status update_rows(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
     CD_NONBLOCKING
   {
-    return dynamics_->update_rows(time, q, u, workspace_);
+    return dynamics_->evaluate_rows(time, q, u, workspace_);
+  }
+  /// Kinematics at a state alone.
+  Status set_state(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
+    CD_NONBLOCKING
+  {
+    return dynamics_->set_state(time, q, u, workspace_);
   }
   /// The terms of the system at the state of the last update.
-  Status update_terms() noexcept CD_NONBLOCKING
-  {
-    return dynamics_->system().update_dynamics(workspace_.system_data());
-  }
+  Status update_terms() noexcept CD_NONBLOCKING { return dynamics_->evaluate_terms(workspace_); }
 
-  /// Motion at the state of the last `update`.
+  /// Motion at the state of the last `update`; where contacts look at them, on rows and terms. May
+  /// be repeated after a change of given multipliers or active constraints.
   Status solve() noexcept CD_NONBLOCKING
   {
-    return needs_rows_ ? dynamics_->solve_rows(inputs_, workspace_)
-                       : dynamics_->solve_updated(inputs_, workspace_);
-  }
-  /// The same after a change of given multipliers. @pre solve, with rows.
-  Status solve_again() noexcept CD_NONBLOCKING
-  {
-    return dynamics_->solve_again(inputs_, workspace_);
+    const Status status = needs_rows_ ? update_terms() : Status::kOk;
+    return status == Status::kOk ? dynamics_->solve(inputs_, workspace_) : status;
   }
 
   /// See Dynamics.
@@ -91,7 +90,7 @@ inline ControlledDynamics::ControlledDynamics(
 : dynamics_(std::move(dynamics)),
   law_(std::move(law)),
   needs_rows_(needs_rows),
-  workspace_(*dynamics_),
+  workspace_(Workspace::unanalysed(*dynamics_)),
   inputs_(Eigen::VectorXd::Zero(dynamics_->system().input_count()))
 {
 }
@@ -99,14 +98,14 @@ inline ControlledDynamics::ControlledDynamics(
 inline Status ControlledDynamics::update(
   double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept CD_NONBLOCKING
 {
-  const Status status = needs_rows_ ? dynamics_->update_rows(time, q, u, workspace_)
-                                    : dynamics_->update_kinematics(time, q, u, workspace_);
+  const Status status = needs_rows_ ? dynamics_->evaluate_rows(time, q, u, workspace_)
+                                    : dynamics_->set_state(time, q, u, workspace_);
   if (status != Status::kOk || !law_)
   {
     return status;
   }
   law_->observe(workspace_);
-  return law_->evaluate(dynamics_->system(), workspace_.system_data(), inputs_);
+  return law_->evaluate(dynamics_->system(), workspace_.change_system_data(), inputs_);
 }
 
 }  // namespace constrained_dynamics

@@ -14,7 +14,7 @@ namespace constrained_dynamics
 {
 
 ImpactProblem::ImpactProblem(const Dynamics & dynamics)
-: roles(static_cast<std::size_t>(dynamics.constraints().size()), ImpactRole::kInForce),
+: roles(static_cast<std::size_t>(dynamics.constraints().size()), ImpactRole::kEnforced),
   restitution(Eigen::VectorXd::Zero(dynamics.constraints().size())),
   impulse(Eigen::VectorXd::Zero(dynamics.system().speed_count()))
 {
@@ -26,7 +26,7 @@ ImpactProblem::ImpactProblem(const Dynamics & dynamics, const Workspace & worksp
   for (std::size_t i = 0; i < roles.size(); ++i)
   {
     roles[i] =
-      workspace.is_active(static_cast<int>(i)) ? ImpactRole::kInForce : ImpactRole::kAbsent;
+      workspace.is_active(static_cast<int>(i)) ? ImpactRole::kEnforced : ImpactRole::kAbsent;
   }
 }
 
@@ -120,9 +120,8 @@ Status ImpactSolver::Impl::load(
   {
     return Status::kNonFiniteInput;
   }
-  Status status = dynamics->update_rows(at_time, at_q, at_u, workspace);
-  status =
-    status == Status::kOk ? dynamics->system().update_dynamics(workspace.system_data()) : status;
+  Status status = dynamics->evaluate_rows(at_time, at_q, at_u, workspace);
+  status = status == Status::kOk ? dynamics->evaluate_terms(workspace) : status;
   if (status != Status::kOk)
   {
     return status;
@@ -150,7 +149,7 @@ Status ImpactSolver::Impl::load(
     for (int k = 0; k < dynamics->constraints()[i].row_count(); ++k)
     {
       is_equality[static_cast<std::size_t>(row_of(i) + k)] =
-        role == ImpactRole::kInForce || role == ImpactRole::kImpacting;
+        role == ImpactRole::kEnforced || role == ImpactRole::kImpacting;
     }
   }
   return Status::kOk;
@@ -184,8 +183,8 @@ void ImpactSolver::Impl::set_targets(const ImpactProblem & problem, double scale
     }
   }
   // A velocity that is rounding of 0 would make redundant rows contradict each other by rounding.
-  targets =
-    (before.array().abs() > tolerance::kApproachRounding * row_size.array()).select(factors.cwiseProduct(before), 0.0);
+  targets = (before.array().abs() > tolerance::kApproachRounding * row_size.array())
+              .select(factors.cwiseProduct(before), 0.0);
 }
 
 bool ImpactSolver::Impl::bounces(const ImpactProblem & problem) const noexcept
@@ -219,7 +218,8 @@ bool ImpactSolver::Impl::is_scleronomic(const ImpactProblem & problem) const noe
     const int constraint = dynamics->constraints().constraint_of_row(static_cast<int>(row));
     if (
       problem.roles[static_cast<std::size_t>(constraint)] != ImpactRole::kAbsent &&
-      !(std::abs(before(row) - jacobian.row(row).dot(u)) <= tolerance::kScleronomic * row_size(row)))
+      !(std::abs(before(row) - jacobian.row(row).dot(u)) <=
+        tolerance::kScleronomic * row_size(row)))
     {
       return false;
     }
@@ -299,7 +299,8 @@ Status ImpactSolver::Impl::solve_loaded(const ImpactProblem & problem) noexcept
     }
     const double factor = scale_for_energy(problem);
     // Another set of contacts, or friction, may need more than the factor of this one.
-    scale *= factor < 1.0 - tolerance::kSameFactor ? factor * (1.0 - tolerance::kFactorMargin) : 0.5;
+    scale *=
+      factor < 1.0 - tolerance::kSameFactor ? factor * (1.0 - tolerance::kFactorMargin) : 0.5;
     if (k + bound::kLastWithoutRestitution >= bound::kEnergyIterations)
     {
       scale = 0.0;
@@ -392,7 +393,7 @@ ImpactSolution solve_impact(
 {
   ImpactSolver solver(dynamics, problem.contacts.size());
   solver.check(problem);
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   ImpactSolution solution(dynamics, problem.contacts.size());
   const Status result = solver.solve(problem, state.time, state.q, state.u, workspace, solution);
   if (!has_output(result))

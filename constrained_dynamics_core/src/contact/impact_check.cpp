@@ -28,8 +28,7 @@ void check_friction(const ConstraintSet & set, const ImpactContact & contact)
   const std::string & name = set[contact.constraint].name();
   if (!(contact.friction >= 0.0 && std::isfinite(contact.friction)))
   {
-    refuse(
-      "friction of '", name, "' is ", contact.friction, "; allowed: finite and not negative");
+    refuse("friction of '", name, "' is ", contact.friction, "; allowed: finite and not negative");
   }
   if (contact.friction_constraint < 0)
   {
@@ -38,8 +37,8 @@ void check_friction(const ConstraintSet & set, const ImpactContact & contact)
   if (contact.friction_constraint >= set.size())
   {
     refuse(
-      "friction of '", name, "' names constraint ", contact.friction_constraint,
-      "; allowed: 0 to ", set.size() - 1);
+      "friction of '", name, "' names constraint ", contact.friction_constraint, "; allowed: 0 to ",
+      set.size() - 1);
   }
   const Constraint & slip = set[contact.friction_constraint];
   bool fits = slip.row_count() <= 2;
@@ -49,8 +48,7 @@ void check_friction(const ConstraintSet & set, const ImpactContact & contact)
   }
   if (!fits)
   {
-    refuse(
-      "friction constraint '", slip.name(), "' does not consist of one or two velocity rows");
+    refuse("friction constraint '", slip.name(), "' does not consist of one or two velocity rows");
   }
 }
 
@@ -58,15 +56,13 @@ void check_contact(const ConstraintSet & set, const ImpactContact & contact)
 {
   if (contact.constraint < 0 || contact.constraint >= set.size())
   {
-    refuse(
-      "a contact names constraint ", contact.constraint, "; allowed: 0 to ", set.size() - 1);
+    refuse("a contact names constraint ", contact.constraint, "; allowed: 0 to ", set.size() - 1);
   }
   const Constraint & normal = set[contact.constraint];
   if (normal.row_count() != 1)
   {
     refuse(
-      "unilateral constraint '", normal.name(), "' has ", normal.row_count(),
-      " rows; allowed: 1");
+      "unilateral constraint '", normal.name(), "' has ", normal.row_count(), " rows; allowed: 1");
   }
   if (contact.side != 1.0 && contact.side != -1.0)
   {
@@ -87,8 +83,8 @@ void ImpactSolver::check(const ImpactProblem & problem) const
   {
     refuse(
       "roles, restitution and impulse have ", problem.roles.size(), ", ",
-      problem.restitution.size(), " and ", problem.impulse.size(), " elements; allowed: ",
-      set.size(), ", ", set.size(), " and ", speeds);
+      problem.restitution.size(), " and ", problem.impulse.size(),
+      " elements; allowed: ", set.size(), ", ", set.size(), " and ", speeds);
   }
   if (problem.contacts.size() > impl_->modes.size())
   {

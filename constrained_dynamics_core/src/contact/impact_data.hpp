@@ -12,7 +12,7 @@
 #include <Eigen/Core>
 
 #include "constrained_dynamics/contact/impact.hpp"
-#include "constrained_dynamics/formulations/kane_nonminimal.hpp"
+#include "constrained_dynamics/formulations/kane_minimal.hpp"
 #include "contact/cone_problem.hpp"
 #include "contact/sliding_solver.hpp"
 
@@ -98,7 +98,7 @@ struct ImpactSolver::Impl
   void set_turning(const ImpactProblem & problem) noexcept;
 
   const Dynamics * dynamics;
-  KaneNonminimal formulation;
+  KaneMinimal formulation;
   std::unique_ptr<FormulationData> formulation_data;
   RowSolution row_solution;
   ConeProblem cone;

@@ -77,7 +77,8 @@ void ImpactSolver::Impl::read_modes(const ImpactProblem & problem, bool include_
     const ConeContact & contact = cone_contacts[static_cast<std::size_t>(count++)];
     ImpactMode & to = modes[i];
     const double x = cone.force(contact.normal);
-    const bool rests = std::abs(cone.motion(contact.normal)) <= tolerance::kConeRest * cone.size(contact.normal);
+    const bool rests =
+      std::abs(cone.motion(contact.normal)) <= tolerance::kConeRest * cone.size(contact.normal);
     to.kind =
       x > 0.0 || (include_idle && rests) ? ImpactMode::Kind::kSticks : ImpactMode::Kind::kSeparates;
     if (contact.tangent_count == 0 || to.kind == ImpactMode::Kind::kSeparates)
@@ -165,9 +166,7 @@ bool ImpactSolver::Impl::correct_separating(
   const double motion = row_solution.acceleration.norm();
   const double gap_rate =
     -contact.side * (jacobian.row(row).dot(row_solution.acceleration) - targets(row));
-  if (
-    gap_rate <
-    -tolerance::kImpactRounding * (row_size(row) + jacobian.row(row).norm() * motion))
+  if (gap_rate < -tolerance::kImpactRounding * (row_size(row) + jacobian.row(row).norm() * motion))
   {
     mode.kind = ImpactMode::Kind::kSticks;
     return false;
@@ -209,8 +208,8 @@ bool ImpactSolver::Impl::correct_slip(
     const double length = slips == 2 ? std::hypot(multipliers(slip), multipliers(slip + 1))
                                      : std::abs(multipliers(slip));
     if (
-      length <= contact.friction * normal_impulse(contact) +
-                  tolerance::kImpactRounding * (largest + length))
+      length <=
+      contact.friction * normal_impulse(contact) + tolerance::kImpactRounding * (largest + length))
     {
       return true;
     }

@@ -14,7 +14,7 @@ namespace constrained_dynamics
 bool ImpactSolver::Impl::is_nonlinear(const ImpactProblem & problem, Workspace & workspace) noexcept
 {
   path_stage = u + row_solution.acceleration;
-  if (dynamics->update_rows(time, q, path_stage, workspace) != Status::kOk)
+  if (dynamics->evaluate_rows(time, q, path_stage, workspace) != Status::kOk)
   {
     return true;
   }
@@ -49,7 +49,7 @@ Status ImpactSolver::Impl::follow_path(
   path_multipliers.setZero();
   const auto slope = [&](const Eigen::VectorXd & at)
   {
-    Status status = dynamics->update_rows(time, q, at, workspace);
+    Status status = dynamics->evaluate_rows(time, q, at, workspace);
     if (status != Status::kOk)
     {
       return status;
@@ -87,7 +87,7 @@ Status ImpactSolver::Impl::follow_path(
   // What the integration left of the rows, by Newton.
   for (int k = 0; k < bound::kPathCorrections; ++k)
   {
-    status = dynamics->update_rows(time, q, path_speeds, workspace);
+    status = dynamics->evaluate_rows(time, q, path_speeds, workspace);
     if (status != Status::kOk)
     {
       return status;

@@ -208,7 +208,8 @@ Status ImpactSolver::Impl::solve_directions(const ImpactProblem & problem) noexc
 {
   Status status = Status::kOk;
   directions_settled = false;
-  for (int iteration = 0; iteration < bound::kDirectionIterations && !directions_settled; ++iteration)
+  for (int iteration = 0; iteration < bound::kDirectionIterations && !directions_settled;
+       ++iteration)
   {
     gather(problem);
     status = solve_modes(problem, problem.impulse);

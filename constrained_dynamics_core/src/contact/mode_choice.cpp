@@ -53,8 +53,7 @@ void ModeDecision::choose_compliant(
   const double gap = view.gap(contact);
   const bool was_closed = mode == NormalMode::kClosed;
   const bool leaves = was_closed && ended && (is_adhesive || gap > tolerance::kLeave);
-  const bool is_inside =
-    was_closed ? !leaves : gap < 0.0 || (mode == NormalMode::kOpen && ended);
+  const bool is_inside = was_closed ? !leaves : gap < 0.0 || (mode == NormalMode::kOpen && ended);
   const bool pulls = was_closed && ended && !is_adhesive && !leaves;
   const bool waits = mode == NormalMode::kSeparating && !ended;
   const bool may_push = is_inside && !pulls && !waits;
@@ -69,8 +68,8 @@ void ModeDecision::choose_rigid(
   NormalMode & mode = modes.normal[index];
   const double rate = view.gap_rate(contact);
   const double scale = 1.0 + std::abs(speeds_before_(model_.row_of_contact(contact)));
-  const bool stays = touching_[index] != 0 &&
-                     rate <= std::max(tolerance::kRest * scale, unresolved_speed_);
+  const bool stays =
+    touching_[index] != 0 && rate <= std::max(tolerance::kRest * scale, unresolved_speed_);
   const bool pulls = mode == NormalMode::kClosed && ended;
   // A contact just released is not retested; round-off would make contacts alternate. If it is
   // pressed after all its gap closes.
@@ -156,8 +155,7 @@ void ModeDecision::choose_slip(
   mode.armed = true;
   for (int r = 0; r < model_.row_count(i); ++r)
   {
-    mode.direction[r] =
-      view.workspace().rows().velocity(model_.row_of_friction(i) + r) / speed;
+    mode.direction[r] = view.workspace().rows().velocity(model_.row_of_friction(i) + r) / speed;
   }
 }
 

@@ -141,8 +141,8 @@ void ModeDecision::look_ahead(double time, ContactModes & modes) const noexcept
 {
   const bool is_again = time - modes.last_decision < tolerance::kInstant;
   modes.look_ahead = is_again ? std::clamp(
-                                  tolerance::kLookGrowth * modes.look_ahead,
-                                  tolerance::kFirstLook, tolerance::kFarthestLook)
+                                  tolerance::kLookGrowth * modes.look_ahead, tolerance::kFirstLook,
+                                  tolerance::kFarthestLook)
                               : 0.0;
   modes.last_decision = time;
 }
@@ -221,9 +221,8 @@ Status ModeDecision::choose_together(
     }
   }
   Status chosen = dynamics.update_terms();
-  chosen = chosen == Status::kOk
-             ? cones_.choose({candidate_, gives_way_}, dynamics, out.modes)
-             : chosen;
+  chosen =
+    chosen == Status::kOk ? cones_.choose({candidate_, gives_way_}, dynamics, out.modes) : chosen;
   if (chosen != Status::kOk)
   {
     return chosen;
@@ -247,8 +246,8 @@ Status ModeDecision::solve_pressing(
       return status;
     }
     int most = -1;
-    double pull = tolerance::kForceRounding *
-                  dynamics.workspace().solution().multipliers.cwiseAbs().maxCoeff();
+    double pull =
+      tolerance::kForceRounding * dynamics.workspace().solution().multipliers.cwiseAbs().maxCoeff();
     for (int i = 0; i < model_.contact_count(); ++i)
     {
       if (

@@ -25,7 +25,7 @@ struct ContactSnapshot
   double time;
   const Eigen::VectorXd & q;
   const Eigen::VectorXd & u;
-  const ContactModes & modes;      ///< until this instant
+  const ContactModes & modes;       ///< until this instant
   const std::vector<char> & ended;  ///< which event functions have come to their end
   /// Evaluates this state and, where an instant is decided again, one a little ahead.
   ControlledDynamics & dynamics;
@@ -53,8 +53,7 @@ public:
 
   /// Modes for the state and what has ended. Statuses: those of ContactForces::solve and of
   /// ImpactSolver::solve.
-  Status decide(
-    const ContactSnapshot & at, ContactForces & forces, ContactDecision & out) noexcept
+  Status decide(const ContactSnapshot & at, ContactForces & forces, ContactDecision & out) noexcept
     CD_NONBLOCKING;
 
   /// Constraints that are switched and impulses that are applied, all at one instant, with the
@@ -86,8 +85,8 @@ private:
 
   // mode_choice.cpp
   void choose_normals(const ContactSnapshot & at, ContactModes & modes) noexcept;
-  void choose_force_law(const ContactView & view, int contact, bool ended, NormalMode & mode)
-    const noexcept;
+  void choose_force_law(
+    const ContactView & view, int contact, bool ended, NormalMode & mode) const noexcept;
   void choose_compliant(
     const ContactView & view, int contact, bool ended, NormalMode & mode) noexcept;
   void choose_rigid(
@@ -95,8 +94,8 @@ private:
   void choose_slips(const ContactSnapshot & at, ContactModes & modes) noexcept;
   void choose_slip(
     const ContactView & view, int friction, bool ended, double time, ContactModes & modes) noexcept;
-  void turn_dahl(const ContactView & view, int friction, bool ended, FrictionMode & mode)
-    const noexcept;
+  void turn_dahl(
+    const ContactView & view, int friction, bool ended, FrictionMode & mode) const noexcept;
   void release_stick(int friction, bool is_last_try, FrictionMode & mode) noexcept;
   void give_way(int friction) noexcept;
 
@@ -121,11 +120,11 @@ private:
   std::vector<char> candidate_;
   std::vector<char> gives_way_;  // planar frictions that cannot stick any longer
   bool any_gives_way_ = false;
-  double energy_change_ = 0.0;    // [J]
+  double energy_change_ = 0.0;     // [J]
   double unresolved_speed_ = 0.0;  // of bounces that fixed steps do not resolve [m/s]
   // Before it.
-  Eigen::VectorXd speeds_before_;  // of all rows
-  Eigen::VectorXd forces_before_;  // multipliers of all rows
+  Eigen::VectorXd speeds_before_;    // of all rows
+  Eigen::VectorXd forces_before_;    // multipliers of all rows
   std::vector<char> was_redundant_;  // contacts
   std::vector<char> was_bounded_;    // frictions with a normal force that could hold them
   State ahead_;

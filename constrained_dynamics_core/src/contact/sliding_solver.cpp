@@ -69,8 +69,8 @@ Status SlidingSolver::eliminate(Eigen::Index count, Uniqueness uniqueness) noexc
   normals_.head(count) = frictionless_.head(count);
   const double determinant =
     solve_in_place(matrix_.topLeftCorner(count, count), normals_.head(count));
-  const bool is_unique = uniqueness == Uniqueness::kOrientation ? determinant > tolerance::kUnique
-                                                                : determinant != 0.0;
+  const bool is_unique =
+    uniqueness == Uniqueness::kOrientation ? determinant > tolerance::kUnique : determinant != 0.0;
   return is_unique ? Status::kOk : Status::kNoUniqueSolution;
 }
 

@@ -398,7 +398,7 @@ CoordinatePartition::Work CoordinatePartition::work(const FormulationData & data
   return static_cast<const PartitionData &>(data).work();
 }
 
-Status CoordinatePartition::do_solve(
+Status CoordinatePartition::do_solve_rows(
   const RowProblem & problem, const RankOptions & options, FormulationData & formulation_data,
   RowSolution & solution) const noexcept CD_NONBLOCKING
 {

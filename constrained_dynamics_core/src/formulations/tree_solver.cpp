@@ -442,6 +442,7 @@ std::unique_ptr<TreeSolverData> TreeSolver::make_data() const
   data->bodies.resize(tree_.bodies.size());
   data->joints.resize(idx(joint_count_));
   data->forces.resize(frame_terms_.size());
+  data->dense_jacobian.setZero(dense_constraints_.empty() ? 0 : set_.row_count(), n);
   data->part.assign(idx(set_.size()), 0);
   data->compliance.setOnes(m);
   data->strength.setOnes(m);
@@ -492,7 +493,7 @@ CD_CLONES Status TreeSolver::evaluate(
     const Eigen::Index count = set_[c].row_count();
     RowBlock block{
       rows.position.segment(first, count), rows.velocity.segment(first, count),
-      rows.jacobian.middleRows(first, count), rows.bias.segment(first, count)};
+      data.dense_jacobian.middleRows(first, count), rows.bias.segment(first, count)};
     const Status status = set_[c].evaluate(system_data, scratch, block);
     if (status != Status::kOk)
     {
@@ -745,8 +746,7 @@ void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) con
   }
 }
 
-bool TreeSolver::reduce_hinge(
-  std::size_t i, const TreeProblem & problem, TreeSolverData & data) const noexcept
+bool TreeSolver::reduce_hinge(std::size_t i, TreeSolverData & data) const noexcept
 {
   const TreeBody & body = tree_.bodies[i];
   TreeSolverData::Body & b = data.bodies[i];
@@ -771,7 +771,7 @@ bool TreeSolver::reduce_hinge(
     {
       if (rows.dense_row >= 0)
       {
-        effect[k] += problem.rows.jacobian(rows.dense_row + k, body.u);
+        effect[k] += data.dense_jacobian(rows.dense_row + k, body.u);
       }
       share[k] = effect[k] * inverse;
       left[k] -= effect[k] * free;
@@ -782,8 +782,7 @@ bool TreeSolver::reduce_hinge(
 }
 
 bool TreeSolver::reduce_simple(
-  std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
-  TreeSolverData & data) const noexcept
+  std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept
 {
   const TreeBody & body = tree_.bodies[i];
   TreeSolverData::Body & b = data.bodies[i];
@@ -846,7 +845,7 @@ bool TreeSolver::reduce_simple(
       double s = z(0) * along[k] + z(1) * along[k + stride] + z(2) * along[k + 2 * stride];
       if (rows.dense_row >= 0)
       {
-        s += problem.rows.jacobian(rows.dense_row + k, body.u);
+        s += data.dense_jacobian(rows.dense_row + k, body.u);
       }
       effect[k] = s;
       share[k] = s * inverse;
@@ -913,8 +912,7 @@ bool TreeSolver::reduce_simple(
 }
 
 bool TreeSolver::reduce_joint(
-  std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
-  TreeSolverData & data) const noexcept
+  std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept
 {
   const TreeBody & body = tree_.bodies[i];
   TreeSolverData::Body & b = data.bodies[i];
@@ -979,7 +977,7 @@ bool TreeSolver::reduce_joint(
         share(k) = joint.S.col(k).dot(K);
         if (rows.dense_row >= 0)
         {
-          share(k) += problem.rows.jacobian(rows.dense_row + row, body.u + k);
+          share(k) += data.dense_jacobian(rows.dense_row + row, body.u + k);
         }
         data.effect(rows.place + row, k) = share(k);
       }
@@ -1339,7 +1337,7 @@ bool TreeSolver::judge(
       double terms = 0.0;
       const auto element = [&](Eigen::Index u)
       {
-        const double term = problem.rows.jacobian(row, u) * data.acceleration(u);
+        const double term = data.dense_jacobian(row, u) * data.acceleration(u);
         got += term;
         terms += std::abs(term);
       };
@@ -1426,11 +1424,11 @@ void TreeSolver::forces(
         const std::vector<int> & support = set_[c].speed_support();
         for (const int u : support)
         {
-          out(u) += solution.multipliers(row) * problem.rows.jacobian(row, u);
+          out(u) += solution.multipliers(row) * data.dense_jacobian(row, u);
         }
         for (Eigen::Index u = 0; support.empty() && u < out.size(); ++u)
         {
-          out(u) += solution.multipliers(row) * problem.rows.jacobian(row, u);
+          out(u) += solution.multipliers(row) * data.dense_jacobian(row, u);
         }
       }
     }
@@ -1454,9 +1452,9 @@ bool TreeSolver::reduce(
     {
       return false;
     }
-    const bool regular = is_hinge_[i]              ? reduce_hinge(i, problem, data)
-                         : tree_.bodies[i].nu == 1 ? reduce_simple(i, tree_data, problem, data)
-                                                   : reduce_joint(i, tree_data, problem, data);
+    const bool regular = is_hinge_[i]              ? reduce_hinge(i, data)
+                         : tree_.bodies[i].nu == 1 ? reduce_simple(i, tree_data, data)
+                                                   : reduce_joint(i, tree_data, data);
     if (!regular)
     {
       return false;
@@ -1482,7 +1480,7 @@ void TreeSolver::measure(const TreeProblem & problem, TreeSolverData & data) con
   {
     const Eigen::Index at = static_cast<Eigen::Index>(k);
     const Eigen::Index row = row_at_[k];
-    const double own = problem.row_scale(row) * problem.rows.jacobian.row(row).norm();
+    const double own = problem.row_scale(row) * problem.jacobian.row(row).norm();
     const double usual = data.diagonal(at) * std::max(1.0, kSmallestRow / (own * own));
     data.nominal(at) = std::isfinite(usual) ? std::max(data.nominal(at), usual) : data.nominal(at);
   }

@@ -11,7 +11,7 @@
 
 #include "constrained_dynamics/constraints/constraint.hpp"
 #include "constrained_dynamics/constraints/frame_constraint.hpp"
-#include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/formulations/solution.hpp"
 #include "model/kinematic_tree.hpp"
 
 namespace constrained_dynamics
@@ -21,8 +21,8 @@ namespace constrained_dynamics
 struct TreeProblem
 {
   const SystemData & system_data;
-  ConstVectorRef inputs;
-  const Rows & rows;
+  const Eigen::VectorXd & inputs;
+  const Eigen::MatrixXd & jacobian;  ///< A, for `measure` alone
   const Eigen::VectorXd & bias;  ///< b with stabilisation
   const std::vector<bool> & active;
   const Eigen::VectorXd & row_scale;
@@ -101,6 +101,7 @@ struct TreeSolverData
   std::vector<Joint> joints;  // of several degrees of freedom
   FrameWork work;
   std::vector<FrameRowForces> forces;
+  Eigen::MatrixXd dense_jacobian;  // A of rows that are not between frames, in the order of the set
   std::vector<int> part;  // of each constraint: itself, the one it copies, or −1: switched off
   bool has_copies = false;
   Eigen::VectorXd compliance;                       // Σ 1/weight² over a row and its copies
@@ -158,8 +159,8 @@ public:
 
   std::unique_ptr<TreeSolverData> make_data() const;
 
-  /// φ, φ̇ and b of all rows at the last System::update_kinematics; A only of rows that are not
-  /// between frames. Statuses: those of Constraint::evaluate. Real-time safe: yes.
+  /// φ, φ̇ and b of all rows at the last System::update_kinematics into `rows`, whose A is left
+  /// alone. Statuses: those of Constraint::evaluate. Real-time safe: yes.
   [[nodiscard]] Status evaluate(
     const SystemData & system_data, ConstraintScratch & scratch, Rows & rows,
     TreeSolverData & data) const noexcept CD_NONBLOCKING;
@@ -227,14 +228,11 @@ private:
     const TreeProblem & problem, Solution & solution, TreeSolverData & data) const noexcept;
   void load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept;
   void couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept;
-  bool reduce_hinge(
-    std::size_t i, const TreeProblem & problem, TreeSolverData & data) const noexcept;
+  bool reduce_hinge(std::size_t i, TreeSolverData & data) const noexcept;
   bool reduce_simple(
-    std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
-    TreeSolverData & data) const noexcept;
+    std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept;
   bool reduce_joint(
-    std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
-    TreeSolverData & data) const noexcept;
+    std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept;
   bool reduce(const TreeProblem & problem, bool strict, TreeSolverData & data) const noexcept;
   bool eliminate(int first, int last, int body, bool strict, TreeSolverData & data) const noexcept;
   void substitute(int first, int last, int body, TreeSolverData & data) const noexcept;

@@ -17,7 +17,7 @@
 
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
 #include "constrained_dynamics/dynamics/assembly.hpp"
-#include "constrained_dynamics/dynamics/stabilisation.hpp"
+#include "constrained_dynamics/constraints/stabilisation.hpp"
 #include "scenario/scenario_contacts.hpp"
 #include "scenario/scenario_formulation.hpp"
 #include "scenario/scenario_reader.hpp"
@@ -768,7 +768,7 @@ public:
     out.servo = read_servo(
       root, out.dynamics, system.robot, out.run.integration.integrator == Integrator::kDopri5);
 
-    Workspace workspace(*out.dynamics);
+    Workspace workspace = Workspace::unanalysed(*out.dynamics);
     for (std::size_t i = 0; i < out.active.size(); ++i)
     {
       workspace.set_active(static_cast<int>(i), out.active[i]);
@@ -800,7 +800,7 @@ private:
     try
     {
       const Dynamics dynamics(ConstraintSet(system.system, constraints), options);
-      Workspace workspace(dynamics);
+      Workspace workspace = Workspace::unanalysed(dynamics);
       for (std::size_t i = 0; i < out.active.size(); ++i)
       {
         workspace.set_active(static_cast<int>(i), out.active[i]);
@@ -826,7 +826,7 @@ private:
     const State & state = out.initial;
     if (
       (out.contacts->contacts().empty() && out.contacts->frictions().empty()) ||
-      out.dynamics->update_rows(state.time, state.q, state.u, workspace) != Status::kOk)
+      out.dynamics->evaluate_rows(state.time, state.q, state.u, workspace) != Status::kOk)
     {
       return;
     }

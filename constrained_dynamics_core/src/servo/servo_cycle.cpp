@@ -109,20 +109,16 @@ Status ServoLaw::form(
 {
   Workspace & passive = workspace.workspace_;
   Reduction & reduction = workspace.reduction_;
-  Status status = passive_->update_rows(time, q, u, passive);
+  Status status = passive_->set_state(time, q, u, passive);
   if (status != Status::kOk)
   {
     return status;
   }
-  const Status reduced =
-    passive_->reduce(passive, reduction, options_.metric == ServoMetric::kIdeal);
+  const Status reduced = passive_->reduce(
+    passive, reduction, {options_.metric == ServoMetric::kIdeal, uses_forces_});
   if (!has_output(reduced))
   {
     return reduced;
-  }
-  if (uses_forces_)
-  {
-    passive_->reduce_forces(passive, reduction);
   }
   status = evaluate_rows(workspace);
   if (status != Status::kOk)
@@ -351,7 +347,7 @@ void ServoLaw::limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING
   work.motion_met = true;
   if (work.motion_limits)
   {
-    work.motion_bounds->update(workspace.workspace_.terms());
+    work.motion_bounds->update(workspace.workspace_.system_data().terms);
     if (!keeps_motion_limits(workspace))
     {
       limit_motion(workspace);
@@ -363,7 +359,7 @@ bool ServoLaw::keeps_motion_limits(ServoWorkspace & workspace) const noexcept CD
 {
   ServoWorkspace::Scratch & work = *workspace.work_;
   const MotionBounds & bounds = *work.motion_bounds;
-  const SystemTerms & terms = workspace.workspace_.terms();
+  const Terms terms = workspace.workspace_.terms();
   work.motion_acceleration = workspace.reduction_.free_acceleration();
   work.motion_acceleration.noalias() += workspace.reduction_.input_response() * work.tau;
   for (int i = 0; i < bounds.count(); ++i)
@@ -383,7 +379,7 @@ void ServoLaw::limit_motion(ServoWorkspace & workspace) const noexcept CD_NONBLO
 {
   ServoWorkspace::Scratch & work = *workspace.work_;
   const Reduction & reduction = workspace.reduction_;
-  const SystemTerms & terms = workspace.workspace_.terms();
+  const Terms terms = workspace.workspace_.terms();
   const MotionBounds & bounds = *work.motion_bounds;
   LimitedControls & limits = *work.motion_limits;
   // q̈ = C (u̇_0 + Y τ) + q̈_0 of the coordinates with limits.
@@ -589,7 +585,7 @@ Status ServoLaw::evaluate(
     return Status::kNonFiniteResult;
   }
   const Status solved =
-    passive_->solve_reduced(work.tau, workspace.reduction_, workspace.workspace_);
+    passive_->solve(work.tau, workspace.reduction_, workspace.workspace_);
   if (!has_output(solved))
   {
     return solved;

@@ -66,7 +66,7 @@ void check_gain(const std::string & task, const char * name, const Gain & gain, 
 // ---- ServoWorkspace ----------------------------------------------------------------------------
 
 ServoWorkspace::ServoWorkspace(const ServoLaw & law)
-: workspace_(law.passive()), reduction_(law.passive())
+: workspace_(Workspace::unanalysed(law.passive())), reduction_(law.passive())
 {
   const System & system = law.passive().system();
   const Eigen::Index n = system.speed_count();

@@ -19,14 +19,14 @@ namespace constrained_dynamics
 void ServoLaw::prepare(const State & state, ServoWorkspace & workspace) const
 {
   constexpr int kSamples = 8;
-  constexpr double kSpread = 1e-2;  // as Dynamics::analyse
+  constexpr double kSpread = 1e-2;  // as Workspace::reset
   // Usual sizes: far enough from a singular state that the law may start at.
   constexpr double kFarSpread = 0.3;
   constexpr unsigned kSeed = 20260102U;
   // Rows that vanish at rest (energies) are measured at speeds of this size.
   constexpr double kSpeed = 1.0;
   constexpr double kVanishing = 0.1;
-  passive_->analyse(state, workspace.workspace_);
+  workspace.workspace_.reset(state);
   workspace.forget_inputs();
   workspace.row_size_.setZero();
   std::fill(workspace.nominal_rank_.begin(), workspace.nominal_rank_.end(), -1);

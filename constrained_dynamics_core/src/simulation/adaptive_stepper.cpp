@@ -92,8 +92,8 @@ Advance AdaptiveStepper::make(double limit)
       }
       begin_ = stepper_.begin_state();
       const double end = std::min(step_end_, limit);
-      const double event = of_.model_.is_empty() ? std::numeric_limits<double>::infinity()
-                                                 : search_.find(end);
+      const double event =
+        of_.model_.is_empty() ? std::numeric_limits<double>::infinity() : search_.find(end);
       made.time = std::min(event, end);
       made.has_ended = event <= end;
       made.may_change = made.has_ended || end < step_end_ || end >= limit;
@@ -178,8 +178,7 @@ Status AdaptiveStepper::arrive(const Advance & made)
       else
       {
         stepper_.step_to(made.time, x_);
-        of_.book_->add_dopri_step(
-          start_, made.time, made.time, view_of(begin_), of_.workspace());
+        of_.book_->add_dopri_step(start_, made.time, made.time, view_of(begin_), of_.workspace());
       }
       accept(made.time);
       return stop_endless(made.time);

@@ -49,17 +49,17 @@ private:
   PhaseMotion motion_;
   PhaseStepper stepper_;
   EventSearch search_;
-  bool is_smooth_;             // no contacts, no changes: the dense output is exact enough
-  bool starts_anew_ = true;    // before the next step
-  double start_ = 0.0;         // of the step
-  double step_end_ = 0.0;      // where it would lead to
+  bool is_smooth_;           // no contacts, no changes: the dense output is exact enough
+  bool starts_anew_ = true;  // before the next step
+  double start_ = 0.0;       // of the step
+  double step_end_ = 0.0;    // where it would lead to
   StateVector x_;
   StateVector begin_;
   StateVector slope_;
-  int at_once_ = 0;            // events without time passing
+  int at_once_ = 0;  // events without time passing
   int events_ = 0;
-  double least_advance_;       // of kManyEvents [s]
-  double advanced_from_;       // [s]
+  double least_advance_;  // of kManyEvents [s]
+  double advanced_from_;  // [s]
 };
 
 }  // namespace constrained_dynamics

@@ -114,8 +114,7 @@ double EventSearch::locate(int i, double low, double high)
   const bool is_open = i < of_.model_.contact_count() && of_.view().is_open(i);
   double found = kNever;
   if (
-    is_open && !(at_low > tolerance::kGapRounding) &&
-    locate_touching(i, high, low, at_low, found))
+    is_open && !(at_low > tolerance::kGapRounding) && locate_touching(i, high, low, at_low, found))
   {
     return found;
   }
@@ -133,8 +132,7 @@ double EventSearch::locate(int i, double low, double high)
 /// An open contact that touches at `low` and is below the surface at `high`. Returns whether `found`
 /// is the answer; otherwise `low` has moved into a hop that is shorter than the step, with its
 /// height there.
-bool EventSearch::locate_touching(
-  int i, double high, double & low, double & at_low, double & found)
+bool EventSearch::locate_touching(int i, double high, double & low, double & at_low, double & found)
 {
   static_cast<void>(function(i, low));
   const double hop = of_.view().hop(i);

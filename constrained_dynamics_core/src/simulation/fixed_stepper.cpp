@@ -194,9 +194,8 @@ double FixedStepper::next_trial(
   for (std::size_t i = 0; i < low_.size() && by_secants; ++i)
   {
     const double fall = low_[i] - high_[i];
-    next = low_[i] > 0.0 && high_[i] < 0.0
-             ? std::min(next, low + (high - low) * (low_[i] / fall))
-             : next;
+    next = low_[i] > 0.0 && high_[i] < 0.0 ? std::min(next, low + (high - low) * (low_[i] / fall))
+                                           : next;
   }
   // A little past the zero, so that the bracket closes from above.
   next += 0.5 * tolerance::kSameEnd * step;

@@ -50,9 +50,9 @@ std::shared_ptr<const Dynamics> checked(std::shared_ptr<const Dynamics> dynamics
 std::shared_ptr<const ContactSet> set_or_none(
   const Dynamics & dynamics, std::shared_ptr<const ContactSet> contacts)
 {
-  return contacts ? std::move(contacts)
-                  : std::make_shared<const ContactSet>(
-                      dynamics.constraints(), std::vector<Contact>{});
+  return contacts
+           ? std::move(contacts)
+           : std::make_shared<const ContactSet>(dynamics.constraints(), std::vector<Contact>{});
 }
 
 bool is_empty(const std::shared_ptr<const ContactSet> & contacts)
@@ -118,8 +118,7 @@ SimulationCore::~SimulationCore() = default;
 
 RankReport SimulationCore::start(const State & state)
 {
-  if (
-    state.q.size() != system().coordinate_count() || state.u.size() != system().speed_count())
+  if (state.q.size() != system().coordinate_count() || state.u.size() != system().speed_count())
   {
     std::ostringstream message;
     message << "the state has " << state.q.size() << " coordinates and " << state.u.size()

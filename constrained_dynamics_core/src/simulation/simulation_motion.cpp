@@ -105,8 +105,8 @@ Status SimulationCore::stage_derivative(
     book_->measure(controlled_.inputs(), workspace());
   }
   const Eigen::Index nq = system().coordinate_count();
-  const bool is_noisy = is_adaptive() && status == Status::kOk &&
-                        workspace().solution().condition > largest_condition;
+  const bool is_noisy =
+    is_adaptive() && status == Status::kOk && workspace().solution().condition > largest_condition;
   const double speed =
     is_noisy || status == Status::kSingular ? x_dot.head(nq).cwiseAbs().maxCoeff() : 0.0;
   if (speed < kSlowest)
@@ -122,6 +122,12 @@ Status SimulationCore::stage_derivative(
       x_dot.tail(mean_acceleration_.size()) = mean_acceleration_;
       break;
     }
+  }
+  if (book_ != nullptr)
+  {
+    // The books of the stage look at its kinematics.
+    const Eigen::Index n = system().speed_count();
+    static_cast<void>(controlled_.set_state(time, x.head(nq), x.tail(n)));
   }
   return status;  // with nothing better than the bounded solution where no neighbour is regular
 }
@@ -262,8 +268,7 @@ Status SimulationCore::lift_out() noexcept CD_NONBLOCKING
   const ContactView at = view();
   for (int i = 0; i < model_.contact_count(); ++i)
   {
-    if (
-      at.normal(i) != NormalMode::kClosed && model_.is_rigid(i) && at.gap(i) < -tolerance::kTouch)
+    if (at.normal(i) != NormalMode::kClosed && model_.is_rigid(i) && at.gap(i) < -tolerance::kTouch)
     {
       workspace().set_active(model_.contact(i).constraint, true);
       any = true;

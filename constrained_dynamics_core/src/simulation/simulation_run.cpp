@@ -183,7 +183,8 @@ Status SimulationCore::show(const Simulation::Observer & observer, bool & goes_o
   return show_solved(evaluate(), observer, goes_on);
 }
 
-Status SimulationCore::show_solved(Status solved, const Simulation::Observer & observer, bool & goes_on)
+Status SimulationCore::show_solved(
+  Status solved, const Simulation::Observer & observer, bool & goes_on)
 {
   if (!has_output(solved))
   {

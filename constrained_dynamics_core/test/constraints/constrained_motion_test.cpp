@@ -72,7 +72,7 @@ Solution solve(
   const TestState & s)
 {
   const Dynamics dynamics(ConstraintSet(system, std::move(constraints)));
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   const Status status =
     dynamics.solve(s.time, s.q, s.u, VectorXd::Zero(system->input_count()), workspace);
   EXPECT_EQ(status, Status::kOk) << to_string(status);

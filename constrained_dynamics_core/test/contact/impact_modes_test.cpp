@@ -239,7 +239,7 @@ TEST(ImpactModes, when_speeds_are_beyond_their_squares_expect_a_status_and_no_lo
   ball.restitution = Eigen::VectorXd::Constant(1, 0.5);
   const auto dynamics = ball.dynamics();
   ImpactSolver solver(*dynamics, 1);
-  Workspace workspace(*dynamics);
+  Workspace workspace = Workspace::unanalysed(*dynamics);
   ImpactSolution after(*dynamics, 1);
   const ImpactProblem problem = ball.problem(*dynamics);
   const Eigen::VectorXd q = Eigen::Vector2d::Zero();
@@ -271,7 +271,7 @@ TEST(ImpactModes, when_slip_turns_in_space_expect_derivatives_as_finite_differen
   const auto dynamics = body.dynamics();
   const ImpactProblem problem = body.problem(*dynamics);
   ImpactSolver solver(*dynamics, 2);
-  Workspace workspace(*dynamics);
+  Workspace workspace = Workspace::unanalysed(*dynamics);
   ImpactSolution after(*dynamics, 2);
   const Eigen::VectorXd q = Eigen::VectorXd::Zero(6);
   Eigen::VectorXd u(6);

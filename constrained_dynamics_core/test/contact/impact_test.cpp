@@ -253,7 +253,7 @@ TEST(Impact, when_constraints_come_on_suddenly_expect_carnots_loss)
   problem.roles[0] = ImpactRole::kImpacting;
   const ImpactSolution after = solve_impact(*dynamics, problem, state);
   const Eigen::VectorXd change = after.speeds - state.u;
-  Workspace workspace(*dynamics);
+  Workspace workspace = Workspace::unanalysed(*dynamics);
   ASSERT_EQ(dynamics->solve(0.0, state.q, after.speeds, Eigen::VectorXd(), workspace), Status::kOk);
   EXPECT_NEAR(workspace.rows().velocity(0), 0.0, 1e-14);
   const double loss = 0.5 * change.dot(workspace.terms().mass_matrix * change);
@@ -308,7 +308,7 @@ TEST(Impact, when_a_constant_speed_row_comes_on_expect_the_speed_and_the_directi
   // In force while an impulse acts: the speed stays, the direction turns. With u = 2 (cos β, sin
   // β): 2 dβ/ds = −I sin β, so tan(β/2) = tan(β0/2) exp(−I/2).
   state.u = Eigen::Vector2d(0.0, 2.0);
-  problem.roles[0] = ImpactRole::kInForce;
+  problem.roles[0] = ImpactRole::kEnforced;
   problem.impulse = Eigen::Vector2d(1.0, 0.0);
   after = solve_impact(dynamics, problem, state);
   const double beta = 2.0 * std::atan(std::exp(-0.5));
@@ -330,7 +330,7 @@ TEST(Impact, when_differentiated_expect_finite_differences_to_agree)
   const Eigen::Vector3d u(1.0, -2.0, 0.4);
   const Dynamics & dynamics = *block.dynamics;
   ImpactSolver solver(dynamics, 2);
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   ImpactSolution after(dynamics, 2);
   const auto speeds = [&](const Eigen::Vector3d & at, const Eigen::Vector3d & before, double push)
   {
@@ -476,7 +476,7 @@ TEST(RandomImpacts, when_a_million_happen_expect_momentum_restitution_complement
   {
     const RandomImpact impact = random_impact(random);
     ImpactSolver solver(*impact.dynamics, impact.problem->contacts.size());
-    Workspace workspace(*impact.dynamics);
+    Workspace workspace = Workspace::unanalysed(*impact.dynamics);
     ImpactSolution after(*impact.dynamics, impact.problem->contacts.size());
     const Eigen::VectorXd q = Eigen::VectorXd::Zero(impact.u.size());
     const Status status = solver.solve(*impact.problem, 0.0, q, impact.u, workspace, after);
@@ -608,7 +608,7 @@ TEST(RandomImpacts, when_contacts_rub_expect_cones_and_dissipation)
     }
     u(2) -= 2.0;
     ImpactSolver solver(dynamics, contacts.size());
-    Workspace workspace(dynamics);
+    Workspace workspace = Workspace::unanalysed(dynamics);
     ImpactSolution after(dynamics, contacts.size());
     const Status status = solver.solve(problem, 0.0, Eigen::VectorXd::Zero(6), u, workspace, after);
     ASSERT_TRUE(has_output(status));
@@ -767,7 +767,7 @@ TEST(RandomImpacts, when_separable_contacts_rub_expect_solutions_and_no_wrong_on
     const SeparableImpact impact(random);
     const std::size_t contacts = impact.problem->contacts.size();
     ImpactSolver solver(*impact.dynamics, contacts);
-    Workspace workspace(*impact.dynamics);
+    Workspace workspace = Workspace::unanalysed(*impact.dynamics);
     ImpactSolution after(*impact.dynamics, contacts);
     const Status status = solver.solve(
       *impact.problem, 0.0, Eigen::VectorXd::Zero(impact.u.size()), impact.u, workspace, after);
@@ -817,7 +817,7 @@ TEST(Impact, when_solving_expect_no_allocation_and_untouched_outputs_on_failure)
   const PlanarBody block(3.0, 0.4, {{-0.2, -0.5}, {0.2, -0.5}}, 0.4);
   const Dynamics & dynamics = *block.dynamics;
   ImpactSolver solver(dynamics, 2);
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   ImpactSolution after(dynamics, 2);
   Eigen::VectorXd q = Eigen::Vector3d(0.0, 0.5, 0.0);
   Eigen::VectorXd u = Eigen::Vector3d(1.0, -2.0, 0.3);

@@ -63,7 +63,7 @@ public:
   Solver(const std::string & id, const Numbers & numbers) : Solver(make_formulation(id), numbers) {}
   Solver(std::shared_ptr<const Formulation> any, const Numbers & numbers)
   : formulation(std::move(any)),
-    data(formulation->make_data(
+    data(formulation->row_form().make_data(
       static_cast<int>(numbers.Q.rows()), static_cast<int>(numbers.A.rows())))
   {
     answer.solution.acceleration.setConstant(numbers.Q.rows(), kUntouched);
@@ -74,7 +74,8 @@ public:
 
   const Answer & solve(const Numbers & numbers)
   {
-    answer.status = formulation->solve(numbers.problem(), RankOptions(), *data, answer.solution);
+    answer.status = formulation->row_form().solve(
+      numbers.problem(), RankOptions(), *data, answer.solution);
     return answer;
   }
 
@@ -577,7 +578,7 @@ TEST(CoordinatePartition, when_zeros_come_and_go_expect_kept_pivots_and_agreemen
         EXPECT_GE(b.solution.condition, 0.1 * a.solution.condition);
         EXPECT_LE(b.solution.condition, 10.0 * a.solution.condition);
         ASSERT_EQ(
-          selected.formulation->correct(
+          selected.formulation->row_form().correct(
             numbers.problem(), RankOptions(), *selected.data, selected.answer.solution),
           Status::kOk);
         const Eigen::VectorXd & change = selected.answer.solution.acceleration;
@@ -731,7 +732,8 @@ TEST(Formulations, when_solving_expect_no_allocation_on_any_path)
       {
         const long before = test::allocation_count();
         status =
-          solver.formulation->solve(problem, RankOptions(), *solver.data, solver.answer.solution);
+          solver.formulation->row_form().solve(
+            problem, RankOptions(), *solver.data, solver.answer.solution);
         EXPECT_EQ(test::allocation_count() - before, 0)
           << id << " n " << numbers.Q.rows() << " m " << numbers.A.rows();
       }
@@ -740,7 +742,8 @@ TEST(Formulations, when_solving_expect_no_allocation_on_any_path)
       {
         const long before = test::allocation_count();
         const Status status =
-          solver.formulation->correct(problem, RankOptions(), *solver.data, solver.answer.solution);
+          solver.formulation->row_form().correct(
+            problem, RankOptions(), *solver.data, solver.answer.solution);
         EXPECT_EQ(test::allocation_count() - before, 0) << id;
         EXPECT_TRUE(has_output(status) || !numbers.h.allFinite()) << to_string(status);
       }

@@ -246,8 +246,7 @@ TEST(ServoCycle, when_ideal_controls_exist_expect_the_motion_with_passive_rows)
     // The references hold the errors at zero: rows as passive constraints want the same u̇.
     constraints.push_back(plant.constraint("task", rows));
     const auto twin = plant.dynamics(constraints);
-    Workspace workspace(*twin);
-    twin->analyse(plant.state, workspace);
+    Workspace workspace(*twin, plant.state);
     ASSERT_EQ(
       twin->solve(0.0, plant.state.q, plant.state.u, VectorXd::Zero(cycle.tau().size()), workspace),
       Status::kOk);

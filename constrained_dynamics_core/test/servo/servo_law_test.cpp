@@ -179,22 +179,21 @@ TEST_P(ReductionOf, when_inputs_are_random_expect_what_a_solve_gives)
 {
   const Scenario scenario = load_scenario(GetParam());
   const Dynamics & dynamics = *scenario.dynamics();
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   scenario.switch_constraints(workspace);
-  Workspace other(dynamics);
+  Workspace other = Workspace::unanalysed(dynamics);
   scenario.switch_constraints(other);
   const State & at = scenario.initial();
-  dynamics.analyse(at, workspace);
-  dynamics.analyse(at, other);
+  workspace.reset(at);
+  other.reset(at);
   Reduction reduction(dynamics);
   std::mt19937 generator(5);
   for (int i = 0; i < 20; ++i)
   {
     const VectorXd tau = random_matrix(generator, dynamics.system().input_count(), 1) * 10.0;
-    ASSERT_EQ(dynamics.update_rows(at.time, at.q, at.u, workspace), Status::kOk);
-    ASSERT_TRUE(has_output(dynamics.reduce(workspace, reduction)));
-    dynamics.reduce_forces(workspace, reduction);
-    ASSERT_TRUE(has_output(dynamics.solve_reduced(tau, reduction, workspace)));
+    ASSERT_EQ(dynamics.set_state(at.time, at.q, at.u, workspace), Status::kOk);
+    ASSERT_TRUE(has_output(dynamics.reduce(workspace, reduction, {true, true})));
+    ASSERT_TRUE(has_output(dynamics.solve(tau, reduction, workspace)));
     ASSERT_TRUE(has_output(dynamics.solve(at.time, at.q, at.u, tau, other)));
     const Solution & ours = workspace.solution();
     const Solution & theirs = other.solution();

@@ -25,7 +25,7 @@ public:
   explicit InverseDynamics(std::shared_ptr<const constrained_dynamics::Dynamics> dynamics);
 
   /// @param active workspace whose active constraints count. @param out (l), untouched without
-  /// output. Statuses: those of Dynamics::update_rows and Dynamics::reduce, kNonFiniteResult.
+  /// output. Statuses: those of Dynamics::set_state and Dynamics::reduce, kNonFiniteResult.
   /// Real-time safe: yes, as `find_at_rest`.
   [[nodiscard]] constrained_dynamics::Status find(
     double time, const constrained_dynamics::ConstVectorRef & q,
@@ -38,6 +38,9 @@ public:
     double time, const constrained_dynamics::ConstVectorRef & q,
     const constrained_dynamics::Workspace & active,
     constrained_dynamics::VectorRef out) noexcept CD_NONBLOCKING;
+
+  /// At the state of the last `find` with output, terms included.
+  const constrained_dynamics::Workspace & workspace() const { return workspace_; }
 
 private:
   std::shared_ptr<const constrained_dynamics::Dynamics> dynamics_;

@@ -20,7 +20,7 @@ using constrained_dynamics::Status;
 MonitoredSystem::MonitoredSystem(constrained_dynamics::Scenario scenario, const Options & options)
 : scenario_(std::move(scenario)),
   options_(options),
-  workspace_(*scenario_.dynamics()),
+  workspace_(constrained_dynamics::Workspace::unanalysed(*scenario_.dynamics())),
   readings_(scenario_.system(), options.timeout),
   inverse_dynamics_(scenario_.dynamics()),
   state_(scenario_.initial())
@@ -99,7 +99,7 @@ std::string MonitoredSystem::complete(State & state)
     {
       completion_->start(state, workspace_);
     }
-    dynamics().analyse(state, workspace_);
+    workspace_.reset(state);
   }
   catch (const std::invalid_argument & error)
   {
@@ -151,7 +151,7 @@ Status MonitoredSystem::find_inputs(JointReadings::Time now, const State & state
 Eigen::VectorXd MonitoredSystem::rates() const
 {
   // q̇ = C u + D (E1); the forces may have been solved for other speeds.
-  const constrained_dynamics::SystemTerms & terms = workspace_.terms();
+  const constrained_dynamics::Terms terms = workspace_.terms();
   return terms.kinematic_matrix * state_.u + terms.kinematic_drift;
 }
 
@@ -183,12 +183,12 @@ std::string MonitoredSystem::set_active(const std::string & name, bool active)
     {
       completion_->start(state, workspace_);
     }
-    dynamics().analyse(state, workspace_);
+    workspace_.reset(state);
   }
   catch (const std::invalid_argument & error)
   {
     workspace_.set_active(index, !active);
-    dynamics().analyse(state_, workspace_);
+    workspace_.reset(state_);
     return "constraint '" + name + "' cannot be switched " + (active ? "on" : "off") + ": " +
            error.what();
   }

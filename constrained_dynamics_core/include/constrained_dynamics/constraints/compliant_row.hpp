@@ -7,7 +7,7 @@
 #include <string>
 
 #include "constrained_dynamics/constraints/constraint.hpp"
-#include "constrained_dynamics/dynamics/stabilisation.hpp"
+#include "constrained_dynamics/constraints/stabilisation.hpp"
 #include "constrained_dynamics/export.hpp"
 
 namespace constrained_dynamics

@@ -11,7 +11,7 @@
 #include <Eigen/Core>
 
 #include "constrained_dynamics/constraints/constraint.hpp"
-#include "constrained_dynamics/dynamics/stabilisation.hpp"
+#include "constrained_dynamics/constraints/stabilisation.hpp"
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/model/system.hpp"
 #include "constrained_dynamics/status.hpp"

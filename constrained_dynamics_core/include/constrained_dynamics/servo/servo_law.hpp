@@ -248,7 +248,7 @@ public:
   /// @throw std::invalid_argument naming the unknown name and those that exist.
   int task_index(const std::string & name) const;
 
-  /// Once, at a state as it will be in operation: ranks of the passive rows (Dynamics::analyse), of
+  /// Once, at a state as it will be in operation: ranks of the passive rows (Workspace::reset), of
   /// S and its usual size, and references as ServoConstraint::start_reference says: as `measure`
   /// makes them, or left alone. Real-time safe: no.
   /// @throw std::invalid_argument where rows cannot be evaluated at the state.

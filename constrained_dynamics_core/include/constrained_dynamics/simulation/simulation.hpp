@@ -153,9 +153,9 @@ public:
   long lost_event_count() const;
   static constexpr std::size_t kEventCapacity = 4096;
 
-  /// Whether constraints come and go in it.
+  /// Whether contacts or frictions enforce and release constraints in it.
   bool has_contacts() const;
-  /// Whether forces act that are not those of rows in force: sliding friction, Dahl's, force laws.
+  /// Whether forces other than those of enforced rows act: sliding friction, Dahl's law, force laws.
   bool has_law_forces() const;
 
   const Dynamics & dynamics() const;
