@@ -6,11 +6,13 @@
 # needs no network and takes a fraction of a second.
 #
 # usage: setup/setup.sh [--sanitizers] [--bench] [--docs] [--gallery] [4.1|3.9]
+#        setup/setup.sh --lint
 #   4.1, 3.9       version of Pinocchio: .venv (4.1, the default) or .venv-pinocchio-3.9
 #   --sanitizers   also the compiler of the presets asan-ubsan, tsan and rtsan
 #   --bench        also the peers that `make bench` measures
 #   --docs         also what `make docs` needs
 #   --gallery      also what `make gallery` needs
+#   --lint         only the tools of `make lint` and `make format`: .venv-lint
 # environment:
 #   CD_SKIP_APT=1  leave Debian packages alone (their parts come from somewhere else)
 #   CD_SKIP_ROS=1  no .venv-ros: scenario_host and its tests are left out
@@ -29,6 +31,7 @@ fail() {
 pinocchio=4.1
 package_lists=(setup/debian-packages.txt)
 additions=()
+lint_only=
 for argument in "$@"; do
   case "$argument" in
     --sanitizers) package_lists+=(setup/debian-packages-sanitizers.txt) ;;
@@ -38,6 +41,10 @@ for argument in "$@"; do
       additions+=(docs)
       ;;
     --gallery) additions+=(gallery) ;;
+    --lint)
+      package_lists=(setup/debian-packages-lint.txt)
+      lint_only=1
+      ;;
     4.1 | 3.9) pinocchio=$argument ;;
     *) fail "PINOCCHIO is '$argument'; allowed are 4.1 (the default) and 3.9." ;;
   esac
@@ -176,6 +183,11 @@ make_environment() {
   trap - INT TERM
   say "$venv is complete"
 }
+
+if [ -n "$lint_only" ]; then
+  make_environment .venv-lint setup/requirements-lint.txt 3.11 "of make lint"
+  exit 0
+fi
 
 if [ "$pinocchio" = 4.1 ]; then venv=.venv; else venv=.venv-pinocchio-$pinocchio; fi
 make_environment "$venv" "setup/requirements-pinocchio-$pinocchio.txt" 3.11 \

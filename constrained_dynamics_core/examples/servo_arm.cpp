@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// An arm writes on a wall and pushes on it with a wished force: one cycle of the servo law a
+// An arm writes on a wall and pushes on it with a desired force: one cycle of the servo law a
 // millisecond, as a controller would call it, on a simulated plant.
 #include <cmath>
 #include <iostream>

@@ -19,9 +19,10 @@ Units are SI, angles rad. The equations with their numbers, (E1) onwards, are in
 of scenario files in doc/scenario.md. Bad input raises ValueError with the name, the value and what is
 allowed; a cycle returns a Status; where nothing can be returned a RuntimeError names the status.
 """
-from pathlib import Path as _Path
+
 import os as _os
 import sysconfig as _sysconfig
+from pathlib import Path as _Path
 
 from ._core import *  # noqa: F401,F403
 from ._core import __version__  # noqa: F401

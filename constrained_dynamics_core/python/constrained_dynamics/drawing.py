@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""What a page draws of a run: bodies, points, sticks, planes, arrows and a camera, as plain arrays."""
+"""The drawing of a run: bodies, points, sticks, planes, arrows and a camera, as plain arrays."""
+
 import re
 
 import numpy as np
@@ -62,15 +63,15 @@ class Drawing:
         positions = np.stack(list(place.values()), axis=1).reshape(-1, 3)
         extent = max(extent, float(np.ptp(positions, axis=0).max(initial=0.0)), 0.05)
         self.thickness = 0.005 * extent
-        sticks = [
-            (parent, child) for child, parent in self._joints() if child not in drawn or parent not in drawn]
+        sticks = [(parent, child) for child, parent in self._joints() if child not in drawn or parent not in drawn]
         for a, b in dict.fromkeys(sticks + self._tool_sticks()):
             length = np.linalg.norm(place[a] - place[b], axis=1)
             if length.max() > 1e-6 and (np.ptp(length) < 1e-6 * max(length.max(), 1.0) or a == "world"):
                 self._stick(a, b, place)
         self._draw_free_bodies(place, drawn, extent)
-        self.frames = list(dict.fromkeys(
-            ["world"] + [shape.frame for shape in self.shapes] + self._ends() + self._constraint_frames()))
+        self.frames = list(
+            dict.fromkeys(["world"] + [shape.frame for shape in self.shapes] + self._ends() + self._constraint_frames())
+        )
         self.poses = self.system.frame_poses(self.q, self.frames)
         self.place = place
 
@@ -116,15 +117,13 @@ class Drawing:
         return None
 
     def _draw_free_bodies(self, place, drawn, extent):
-        """A ball where a body has no shape and no joint, so that it is seen at all."""
+        """A ball for a body without shape and joint, so that it is visible."""
         jointed = {name for pair in self._joints() for name in pair}
-        rolls = {
-            c.wrench_bodies[0].frame_a for c in self._all_constraints() if isinstance(c, _core.Rolling)}
+        rolls = {c.wrench_bodies[0].frame_a for c in self._all_constraints() if isinstance(c, _core.Rolling)}
         for name in getattr(self.system, "link_names", []):
             free = name in place and name not in drawn and name not in jointed and name not in rolls
             if free and np.ptp(place[name], axis=0).max(initial=0.0) > 1e-9 and self._carrier(name) is None:
-                self.shapes.append(Shape(
-                    "box", name, np.eye(4), (0.06 * extent,) * 3, (0.45, 0.55, 0.7)))
+                self.shapes.append(Shape("box", name, np.eye(4), (0.06 * extent,) * 3, (0.45, 0.55, 0.7)))
 
     def _stick(self, a, b, place):
         self.points += [place[a], place[b]]
@@ -181,19 +180,18 @@ class Drawing:
     def _rolling(self, constraint, a):
         radius = constraint.radius
         if constraint.semi_axes is not None:
-            self.shapes.append(Shape(
-                "ellipsoid", a, np.eye(4), constraint.semi_axes, (0.45, 0.6, 0.75), 0.8))
+            self.shapes.append(Shape("ellipsoid", a, np.eye(4), constraint.semi_axes, (0.45, 0.6, 0.75), 0.8))
         elif constraint.axis is not None:
             pose = np.eye(4)
             pose[:3, :3] = frame_along(constraint.axis)
             self.shapes.append(Shape("cylinder", a, pose, (radius, 0.06 * radius), (0.3, 0.34, 0.4), 0.55))
             pose = pose.copy()
-            self.shapes.append(Shape(
-                "box", a, pose, (1.9 * radius, 0.08 * radius, 0.08 * radius), (0.9, 0.6, 0.1)))
+            self.shapes.append(Shape("box", a, pose, (1.9 * radius, 0.08 * radius, 0.08 * radius), (0.9, 0.6, 0.1)))
         else:
             self.shapes.append(Shape("sphere", a, np.eye(4), (radius,), (0.45, 0.6, 0.75), 0.55))
-            self.shapes.append(Shape(
-                "box", a, np.eye(4), (1.9 * radius, 0.08 * radius, 0.08 * radius), (0.9, 0.6, 0.1)))
+            self.shapes.append(
+                Shape("box", a, np.eye(4), (1.9 * radius, 0.08 * radius, 0.08 * radius), (0.9, 0.6, 0.1))
+            )
         self._add_frame(a)
 
     def _blade(self, constraint, a):
@@ -230,7 +228,8 @@ class Drawing:
 
     def _draw_wrenches(self, record, index):
         point, force, torque = (
-            np.asarray(values)[index] for values in (record.wrench_point, record.wrench_force, record.wrench_torque))
+            np.asarray(values)[index] for values in (record.wrench_point, record.wrench_force, record.wrench_torque)
+        )
         for i in range(len(self.constraints)):
             constraint = self.constraints[i]
             first, count = self.constraints.wrench_offset(i), len(constraint.wrench_bodies)
@@ -239,8 +238,13 @@ class Drawing:
                 colour = COLOURS[i % len(COLOURS)]
                 for kind, values in (("force", force), ("torque", torque)):
                     arrow = Arrow(
-                        name, kind, point[:, first + k], values[:, first + k], colour,
-                        constraint.wrench_bodies[k].frame_a)
+                        name,
+                        kind,
+                        point[:, first + k],
+                        values[:, first + k],
+                        colour,
+                        constraint.wrench_bodies[k].frame_a,
+                    )
                     if arrow.largest > 1e-9:
                         self.arrows.append(arrow)
         self.arrows.sort(key=lambda arrow: (arrow.kind, -arrow.largest))
@@ -314,17 +318,17 @@ class Drawing:
         if self.flat and not self.normals:
             direction = np.array([0.12, -1.0, 0.12])
         else:
-            candidates = [
-                np.array([x, y, 0.55]) for x in (-1.0, -0.5, 0.5, 1.0) for y in (-1.0, -0.6, 0.6, 1.0)]
+            candidates = [np.array([x, y, 0.55]) for x in (-1.0, -0.5, 0.5, 1.0) for y in (-1.0, -0.6, 0.6, 1.0)]
             wanted = np.array([1.0, -1.0, 0.5])
             direction = max(
                 (c / np.linalg.norm(c) for c in candidates),
-                key=lambda c: sum(min(float(n @ c), 0.25) for n in self.normals) + 0.05 * float(c @ wanted))
+                key=lambda c: sum(min(float(n @ c), 0.25) for n in self.normals) + 0.05 * float(c @ wanted),
+            )
         direction = direction / np.linalg.norm(direction)
         return self.centre + distance * direction, self.centre
 
     def _scale(self):
-        """Metres of arrow for a newton (newton metre), round, the largest a good part of the scene."""
+        """Metres of arrow per newton (newton metre), a round number; the largest arrow is a good part of the scene."""
         self.scales = {}
         for kind in ("force", "torque"):
             sizes = [arrow.largest for arrow in self.arrows if arrow.kind == kind]

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // A run that goes on in the server: its picture and numbers as fast as they can be drawn, and commands to it.
 "use strict";
 (function () {

@@ -6,6 +6,7 @@
 Joints of one degree of freedom anywhere, and a free-flyer or planar joint as the root. Everything else
 (ball, helical, composite, mimic joints, a free-flyer inside the tree) is refused with the joint's name.
 """
+
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -23,11 +24,18 @@ def from_pinocchio(model, *, use_damping=False, frames=(), **scene):
     """
     tree = _Tree(model)
     robot = _core.RobotDescription(
-        tree.urdf(), _core.RobotFormat.URDF, base=tree.base, name=tree.base_name, pose=tree.base_pose,
-        source="pinocchio.Model '%s'" % model.name)
+        tree.urdf(),
+        _core.RobotFormat.URDF,
+        base=tree.base,
+        name=tree.base_name,
+        pose=tree.base_pose,
+        source="pinocchio.Model '%s'" % model.name,
+    )
     armature = {
         model.names[i]: float(model.armature[model.joints[i].idx_v])
-        for i in tree.simple_joints if model.armature[model.joints[i].idx_v] > 0.0}
+        for i in tree.simple_joints
+        if model.armature[model.joints[i].idx_v] > 0.0
+    }
     dampers = dict(scene.pop("dampers", {}))
     if use_damping:
         for i in tree.simple_joints:
@@ -36,8 +44,14 @@ def from_pinocchio(model, *, use_damping=False, frames=(), **scene):
     for name, value in scene.pop("armature", {}).items():
         armature[name] = armature.get(name, 0.0) + value
     return _core.RigidBodySystem(
-        [robot], frames=tree.frames() + list(frames), armature=armature, dampers=dampers,
-        gravity=scene.pop("gravity", tuple(model.gravity.linear)), use_model_damping=False, **scene)
+        [robot],
+        frames=tree.frames() + list(frames),
+        armature=armature,
+        dampers=dampers,
+        gravity=scene.pop("gravity", tuple(model.gravity.linear)),
+        use_model_damping=False,
+        **scene,
+    )
 
 
 def coordinates_from_pinocchio(model, system, q):
@@ -51,7 +65,7 @@ def coordinates_from_pinocchio(model, system, q):
     values = {}
     for i in range(1, model.njoints):
         joint, name = model.joints[i], model.names[i]
-        part = q[joint.idx_q:joint.idx_q + joint.nq]
+        part = q[joint.idx_q : joint.idx_q + joint.nq]
         if (joint.nq, joint.nv) == (7, 6):
             labels = ["_x", "_y", "_z", "_qx", "_qy", "_qz", "_qw"]
             values.update(zip((name + label for label in labels), part))
@@ -73,7 +87,7 @@ def speeds_from_pinocchio(model, system, v):
     values = {}
     for i in range(1, model.njoints):
         joint, name = model.joints[i], model.names[i]
-        part = v[joint.idx_v:joint.idx_v + joint.nv]
+        part = v[joint.idx_v : joint.idx_v + joint.nv]
         labels = {6: ["vx", "vy", "vz", "wx", "wy", "wz"], 3: ["vx", "vy", "wz"]}.get(joint.nv)
         if labels:
             values.update(zip((name + "_" + label for label in labels), part))
@@ -116,7 +130,8 @@ class _Tree:
         if joint.nv != 1 or joint.nq > 2 or "Mimic" in kind or "Composite" in kind:
             raise ValueError(
                 "joint '%s' is of type %s; joints of one degree of freedom are allowed, and a free-flyer or "
-                "planar joint as the only root" % (name, kind))
+                "planar joint as the only root" % (name, kind)
+            )
         data = joint.createData()
         q = np.zeros(self.model.nq)
         if joint.nq == 2:
@@ -133,8 +148,10 @@ class _Tree:
     def _body_frames(self, i):
         """Names of the body frames that coincide with joint i."""
         return [
-            frame.name for frame in self.model.frames
-            if _parent(frame) == i and frame.placement.isIdentity() and str(frame.type).endswith("BODY")]
+            frame.name
+            for frame in self.model.frames
+            if _parent(frame) == i and frame.placement.isIdentity() and str(frame.type).endswith("BODY")
+        ]
 
     def _link_names(self):
         links = {0: "world"}
@@ -154,13 +171,15 @@ class _Tree:
                 continue
             seen.add(frame.name)
             placement = frame.placement
-            out.append(_core.Frame(
-                frame.name, self.links[_parent(frame)],
-                _core.Pose(placement.translation, _rpy(placement.rotation))))
+            out.append(
+                _core.Frame(
+                    frame.name, self.links[_parent(frame)], _core.Pose(placement.translation, _rpy(placement.rotation))
+                )
+            )
         return out
 
     def urdf(self):
-        parts = ['<robot name=%s>' % quoteattr(self.model.name or "robot")]
+        parts = ["<robot name=%s>" % quoteattr(self.model.name or "robot")]
         if self.root == 0:
             parts.append('<link name="world"/>')
         for i in range(1, self.model.njoints):
@@ -176,9 +195,12 @@ class _Tree:
         moment = inertia.inertia
         return (
             '<link name=%s><inertial><origin xyz="%s"/><mass value="%r"/><inertia ixx="%r" ixy="%r" ixz="%r" '
-            'iyy="%r" iyz="%r" izz="%r"/></inertial></link>' % (
+            'iyy="%r" iyz="%r" izz="%r"/></inertial></link>'
+            % (
                 (quoteattr(self.links[i]), _text(inertia.lever), float(inertia.mass))
-                + tuple(float(moment[r, c]) for r, c in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)))))
+                + tuple(float(moment[r, c]) for r, c in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)))
+            )
+        )
 
     def _joint(self, i):
         model = self.model
@@ -186,8 +208,7 @@ class _Tree:
         placement = model.jointPlacements[i]
         limit = ""
         joint = model.joints[i]
-        lower, upper = (float(limits[joint.idx_q]) for limits in (
-            model.lowerPositionLimit, model.upperPositionLimit))
+        lower, upper = (float(limits[joint.idx_q]) for limits in (model.lowerPositionLimit, model.upperPositionLimit))
         velocity = float(_either(model, "upperVelocityLimit", "velocityLimit")[joint.idx_v])
         effort = float(_either(model, "upperEffortLimit", "effortLimit")[joint.idx_v])
         if kind != "continuous" and not (np.isfinite(lower) and np.isfinite(upper) and lower <= upper):
@@ -197,15 +218,25 @@ class _Tree:
                 lower, upper = -1e9, 1e9
         bounded = kind != "continuous"
         if bounded or (np.isfinite(velocity) and np.isfinite(effort)):
-            limit = "<limit%s velocity=\"%r\" effort=\"%r\"/>" % (
+            limit = '<limit%s velocity="%r" effort="%r"/>' % (
                 ' lower="%r" upper="%r"' % (lower, upper) if bounded else "",
-                min(velocity, 1e9), min(effort, 1e9))
+                min(velocity, 1e9),
+                min(effort, 1e9),
+            )
         return (
             '<joint name=%s type="%s"><origin xyz="%s" rpy="%s"/><parent link=%s/><child link=%s/>'
-            '<axis xyz="%s"/>%s</joint>' % (
-                quoteattr(model.names[i]), kind, _text(placement.translation),
-                _text(_rpy(placement.rotation)), quoteattr(self.links[model.parents[i]]),
-                quoteattr(self.links[i]), _text(axis), limit))
+            '<axis xyz="%s"/>%s</joint>'
+            % (
+                quoteattr(model.names[i]),
+                kind,
+                _text(placement.translation),
+                _text(_rpy(placement.rotation)),
+                quoteattr(self.links[model.parents[i]]),
+                quoteattr(self.links[i]),
+                _text(axis),
+                limit,
+            )
+        )
 
 
 def _parent(frame):

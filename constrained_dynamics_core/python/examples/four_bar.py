@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """A four-bar linkage: the robot description leaves the loop open, a constraint closes it."""
+
 import sys
 
 import matplotlib.pyplot as plt

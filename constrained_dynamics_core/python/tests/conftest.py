@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """What the tests share."""
+
 import os
 from pathlib import Path
 
@@ -12,8 +13,7 @@ import constrained_dynamics as cd
 
 CONFIG = Path(os.environ.get("CD_CONFIG", Path(cd.__file__).parent / "config"))
 # Those that need no robot data of another package.
-SMALL_EXAMPLES = [
-    name for name in cd.examples() if "example-robot-data" not in Path(cd.example(name)).read_text()]
+SMALL_EXAMPLES = [name for name in cd.examples() if "example-robot-data" not in Path(cd.example(name)).read_text()]
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def four_bar():
 
 
 PENDULUM = dict(
-    coordinates=["x", "y"], kinetic="m/2*(dx^2 + dy^2)", potential="m*g*y",
-    parameters={"m": 2.0, "g": 9.81})
+    coordinates=["x", "y"], kinetic="m/2*(dx^2 + dy^2)", potential="m*g*y", parameters={"m": 2.0, "g": 9.81}
+)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Systems, constraints and one solve."""
+
 import numpy as np
 import pytest
 
@@ -12,7 +13,8 @@ LENGTH = 1.5
 
 def rod(system):
     return cd.FormulaConstraint(
-        "rod", system, cd.RowLevel.POSITION, ["(x^2 + y^2 - l^2)/(2*l)"], parameters={"l": LENGTH})
+        "rod", system, cd.RowLevel.POSITION, ["(x^2 + y^2 - l^2)/(2*l)"], parameters={"l": LENGTH}
+    )
 
 
 def test_pendulum_when_at_rest_expect_textbook_tension(pendulum):
@@ -49,8 +51,7 @@ def test_row_problem_expect_equations_of_motion(random):
     force, bias = random.normal(size=5), random.normal(size=2)
     solution = cd.make_formulation("kane_nonminimal").solve_row_problem(mass, force, rows, bias)
     np.testing.assert_allclose(rows @ solution.acceleration, bias, atol=1e-12)
-    np.testing.assert_allclose(
-        mass @ solution.acceleration, force + rows.T @ solution.multipliers, atol=1e-12)
+    np.testing.assert_allclose(mass @ solution.acceleration, force + rows.T @ solution.multipliers, atol=1e-12)
 
 
 def test_wrenches_expect_opposite_and_power_zero(four_bar):
@@ -61,8 +62,7 @@ def test_wrenches_expect_opposite_and_power_zero(four_bar):
     np.testing.assert_allclose(pair.on_a.force, -pair.on_b.force)
     assert np.linalg.norm(pair.on_a.force) > 0.1
     kinematics = cd.Kinematics(system, q, u)
-    power = pair.on_a.force @ (
-        kinematics.frame("coupler_tip").velocity - kinematics.frame("rocker_tip").velocity)
+    power = pair.on_a.force @ (kinematics.frame("coupler_tip").velocity - kinematics.frame("rocker_tip").velocity)
     assert abs(power) < 1e-12
     assert abs(workspace.solution.constraint_force @ u) < 1e-12
 
@@ -85,29 +85,34 @@ def test_kinematics_expect_jacobian_of_finite_differences(four_bar):
 
 def test_redundant_rows_expect_report(four_bar):
     system, _, _, q = four_bar
-    twice = [
-        cd.FrameCoincidence(name, system, "coupler_tip", "rocker_tip", rows=["x", "z"]) for name in "ab"]
+    twice = [cd.FrameCoincidence(name, system, "coupler_tip", "rocker_tip", rows=["x", "z"]) for name in "ab"]
     dynamics = cd.Dynamics(system, twice)
     workspace = cd.Workspace(dynamics, cd.State(q, np.zeros(3)))
     report = workspace.rank_report
     assert (report.row_count, report.nominal_rank, report.degrees_of_freedom) == (4, 2, 1)
     assert len(report.dependencies) == 2
     assert dynamics.solve(q, np.zeros(3), workspace=workspace) == cd.Status.OK
-    np.testing.assert_allclose(
-        workspace.solution.multipliers[:2], workspace.solution.multipliers[2:], rtol=1e-9)
+    np.testing.assert_allclose(workspace.solution.multipliers[:2], workspace.solution.multipliers[2:], rtol=1e-9)
 
 
 def test_all_constraint_types_expect_rows():
     body = cd.FreeBody("ball", 2.0, [0.1, 0.2, 0.25], pose=cd.Pose([0, 0, 0.5]))
-    arm = '''<robot name="arm"><link name="root"/>
-      <link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-      <link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    arm = """<robot name="arm"><link name="root"/>
+      <link name="a"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <link name="b"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
       <joint name="j1" type="continuous"><parent link="root"/><child link="a"/><axis xyz="0 0 1"/></joint>
-      <joint name="j2" type="continuous"><origin xyz="1 0 0"/><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint>
-    </robot>'''
+      <joint name="j2" type="continuous"><origin xyz="1 0 0"/>
+        <parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint>
+    </robot>"""
     system = cd.RigidBodySystem(
-        [cd.RobotDescription(arm)], bodies=[body], frames=[cd.Frame("tip", "b", cd.Pose([0.5, 0, 0]))],
-        springs=[cd.JointSpring("j1", 3.0)], gravity=[0, 0, -1.6])
+        [cd.RobotDescription(arm)],
+        bodies=[body],
+        frames=[cd.Frame("tip", "b", cd.Pose([0.5, 0, 0]))],
+        springs=[cd.JointSpring("j1", 3.0)],
+        gravity=[0, 0, -1.6],
+    )
     plane = cd.PointOnPlane("plane", system, "ball", normal=[0, 0, 1], offset=0.4)
     constraints = [
         plane,
@@ -126,7 +131,8 @@ def test_all_constraint_types_expect_rows():
         cd.CentreOfMass("balance", system, ["x", "y"]),
         cd.Energy("energy", system, cd.EnergyKind.KINETIC, 1.0),
         cd.JointSlip("friction", system, "j2"),
-        cd.CompliantRow(plane, velocity_gain=-1.0, position_gain=-2.0)]
+        cd.CompliantRow(plane, velocity_gain=-1.0, position_gain=-2.0),
+    ]
     with pytest.raises(ValueError, match="plane"):
         cd.ConstraintSet(system, constraints)  # the compliant row has the name of its row
     dynamics = cd.Dynamics(system, constraints[:-1])
@@ -136,9 +142,23 @@ def test_all_constraint_types_expect_rows():
     assert workspace.rows.jacobian.shape == (dynamics.constraints.row_count, 8)
     types = [dynamics.constraints[i].type for i in range(len(dynamics.constraints))]
     assert types == [
-        "point_on_plane", "point_on_line", "distance", "knife_edge", "rolling", "rolling", "rolling",
-        "contact_tangents", "frame_coincidence", "joint_coupling", "prescribed_motion", "prescribed_motion",
-        "joint", "centre_of_mass", "kinetic_energy", "joint_slip"]
+        "point_on_plane",
+        "point_on_line",
+        "distance",
+        "knife_edge",
+        "rolling",
+        "rolling",
+        "rolling",
+        "contact_tangents",
+        "frame_coincidence",
+        "joint_coupling",
+        "prescribed_motion",
+        "prescribed_motion",
+        "joint",
+        "centre_of_mass",
+        "kinetic_energy",
+        "joint_slip",
+    ]
     np.testing.assert_allclose(workspace.rows.position[0], 0.1)
     assert dynamics.constraints.row_names[:3] == ["plane/normal", "line/normal_1", "line/normal_2"]
     assert system.total_mass == pytest.approx(4.0)
@@ -199,8 +219,7 @@ def test_impact_expect_reflected_velocity(pendulum):
 
 def test_integrability_expect_nonholonomic_blade():
     system = cd.AnalyticSystem(["x", "y", "a"], "(dx^2 + dy^2 + da^2)/2")
-    blade = cd.FormulaConstraint(
-        "blade", system, cd.RowLevel.VELOCITY, ["dx*sin(a) - dy*cos(a)"])
+    blade = cd.FormulaConstraint("blade", system, cd.RowLevel.VELOCITY, ["dx*sin(a) - dy*cos(a)"])
     report = cd.analyse_integrability(cd.Dynamics(system, [blade]), [0.1, 0.2, 0.3])
     assert report.integrable == cd.Answer.NO and report.bracket_growth == 1
 
@@ -246,7 +265,8 @@ def test_impact_derivatives_expect_finite_differences(pendulum):
 
 def test_underactuation_of_cart_and_pole_expect_the_row_of_the_pole():
     system = cd.AnalyticSystem(
-        ["x", "a"], "3*dx^2/2 + dx*da*cos(a) + da^2/2", potential="9.81*cos(a)", inputs={"push": {"x": 1}})
+        ["x", "a"], "3*dx^2/2 + dx*da*cos(a) + da^2/2", potential="9.81*cos(a)", inputs={"push": {"x": 1}}
+    )
     dynamics = cd.Dynamics(system)
     state = cd.State([0.0, 0.3], [0.1, 0.2])
     report = cd.analyse_underactuation(dynamics, state, cd.Workspace(dynamics, state))

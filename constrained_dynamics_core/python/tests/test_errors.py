@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Bad input: an exception that names the thing, never a crash."""
+
 import numpy as np
 import pytest
 

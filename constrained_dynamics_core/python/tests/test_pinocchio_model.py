@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Systems from pinocchio.Model have Pinocchio's inertia and forces."""
+
 import os
 from pathlib import Path
 
@@ -23,7 +24,8 @@ def compare(model, random):
         q = pinocchio.integrate(model, pinocchio.neutral(model), random.normal(size=model.nv))
         v = random.normal(size=model.nv)
         kinematics = cd.Kinematics(
-            system, coordinates_from_pinocchio(model, system, q), speeds_from_pinocchio(model, system, v))
+            system, coordinates_from_pinocchio(model, system, q), speeds_from_pinocchio(model, system, v)
+        )
         upper = np.triu(pinocchio.crba(model, data, q))
         inertia = upper + np.triu(upper, 1).T
         scale = np.abs(inertia).max()
@@ -39,14 +41,21 @@ def compare(model, random):
 
 
 @needs_robots
-@pytest.mark.parametrize("path, floating", [
-    ("panda_description/urdf/panda.urdf", False),
-    ("solo_description/robots/solo12.urdf", True),
-    ("talos_data/robots/talos_reduced.urdf", True)])
+@pytest.mark.parametrize(
+    "path, floating",
+    [
+        ("panda_description/urdf/panda.urdf", False),
+        ("solo_description/robots/solo12.urdf", True),
+        ("talos_data/robots/talos_reduced.urdf", True),
+    ],
+)
 def test_robots_expect_inertia_forces_and_frames_of_pinocchio(path, floating, random):
     path = str(ROBOTS / path)
-    model = pinocchio.buildModelFromUrdf(path, pinocchio.JointModelFreeFlyer()) if floating \
+    model = (
+        pinocchio.buildModelFromUrdf(path, pinocchio.JointModelFreeFlyer())
+        if floating
         else pinocchio.buildModelFromUrdf(path)
+    )
     compare(model, random)
 
 
@@ -63,9 +72,15 @@ def test_built_model_expect_axes_placements_and_gravity_kept(random):
     parent = 0
     axis = np.array([1.0, 2.0, -0.5]) / np.linalg.norm([1.0, 2.0, -0.5])
     pinocchio.seed(1)
-    for i, joint in enumerate([
-            pinocchio.JointModelRX(), pinocchio.JointModelPY(), pinocchio.JointModelRevoluteUnaligned(axis),
-            pinocchio.JointModelPrismaticUnaligned(axis), pinocchio.JointModelRUBZ()]):
+    for i, joint in enumerate(
+        [
+            pinocchio.JointModelRX(),
+            pinocchio.JointModelPY(),
+            pinocchio.JointModelRevoluteUnaligned(axis),
+            pinocchio.JointModelPrismaticUnaligned(axis),
+            pinocchio.JointModelRUBZ(),
+        ]
+    ):
         parent = model.addJoint(parent, joint, pinocchio.SE3.Random(), "joint%d" % i)
         body = pinocchio.Inertia.FromEllipsoid(1.5 + i, 0.3, 0.2, 0.1)
         model.appendBodyToJoint(parent, body, pinocchio.SE3.Random())

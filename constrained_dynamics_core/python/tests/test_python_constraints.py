@@ -2,14 +2,15 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Constraints written in Python agree with those of the library."""
+
 import gc
 import weakref
 
 import numpy as np
 import pytest
+from test_dynamics import LENGTH, rod
 
 import constrained_dynamics as cd
-from test_dynamics import LENGTH, rod
 
 
 def rows(system, constraint, q, u, time=0.0):
@@ -22,8 +23,8 @@ def rows(system, constraint, q, u, time=0.0):
 
 def test_function_on_position_level_expect_rows_of_formula(pendulum, random):
     ours = cd.FunctionConstraint(
-        "rod", pendulum, cd.RowLevel.POSITION, 1,
-        lambda t, q, u: [(q[0]**2 + q[1]**2 - LENGTH**2) / (2 * LENGTH)])
+        "rod", pendulum, cd.RowLevel.POSITION, 1, lambda t, q, u: [(q[0] ** 2 + q[1] ** 2 - LENGTH**2) / (2 * LENGTH)]
+    )
     for _ in range(5):
         q, u = random.normal(size=2), random.normal(size=2)
         for a, b in zip(rows(pendulum, ours, q, u), rows(pendulum, rod(pendulum), q, u)):
@@ -33,11 +34,15 @@ def test_function_on_position_level_expect_rows_of_formula(pendulum, random):
 def test_nonlinear_function_with_numpy_expect_rows_of_formula(random):
     system = cd.AnalyticSystem(["x", "y", "a"], "(dx^2 + dy^2 + da^2)/2")
     ours = cd.FunctionConstraint(
-        "speed", system, cd.RowLevel.VELOCITY, 2,
-        lambda t, q, u: [np.hypot(u[0], u[1]) - np.exp(-t) * np.cos(q[2]), np.sqrt(1 + u[2]**2) * q[0] - abs(q[1])])
+        "speed",
+        system,
+        cd.RowLevel.VELOCITY,
+        2,
+        lambda t, q, u: [np.hypot(u[0], u[1]) - np.exp(-t) * np.cos(q[2]), np.sqrt(1 + u[2] ** 2) * q[0] - abs(q[1])],
+    )
     twin = cd.FormulaConstraint(
-        "speed", system, cd.RowLevel.VELOCITY,
-        ["hypot(dx, dy) - exp(-t)*cos(a)", "sqrt(1 + da^2)*x - abs(y)"])
+        "speed", system, cd.RowLevel.VELOCITY, ["hypot(dx, dy) - exp(-t)*cos(a)", "sqrt(1 + da^2)*x - abs(y)"]
+    )
     for _ in range(5):
         q, u, t = random.normal(size=3), random.normal(size=3), random.uniform()
         for a, b in zip(rows(system, ours, q, u, t), rows(system, twin, q, u, t)):
@@ -53,14 +58,18 @@ def test_custom_class_expect_rows_and_wrench_of_point_on_plane(four_bar, random)
         frame = state.frame("coupler_tip")
         jacobian = normal @ state.frame_jacobian("coupler_tip")[:3]
         return (
-            [normal @ frame.position - 0.2], [normal @ frame.velocity], [jacobian],
-            [-normal @ frame.acceleration_bias])
+            [normal @ frame.position - 0.2],
+            [normal @ frame.velocity],
+            [jacobian],
+            [-normal @ frame.acceleration_bias],
+        )
 
     def wrench(state, multipliers):
         return state.frame("coupler_tip").position, multipliers[0] * normal, np.zeros(3)
 
     ours = cd.CustomConstraint(
-        "plane", system, ["normal"], cd.RowLevel.POSITION, evaluate, wrench=wrench, frame_a="coupler_tip")
+        "plane", system, ["normal"], cd.RowLevel.POSITION, evaluate, wrench=wrench, frame_a="coupler_tip"
+    )
     solutions = []
     q, u = random.normal(size=3), random.normal(size=3)
     for constraint in (plane, ours):
@@ -68,9 +77,17 @@ def test_custom_class_expect_rows_and_wrench_of_point_on_plane(four_bar, random)
         workspace = cd.Workspace(dynamics, cd.State(q, u))
         assert dynamics.solve(q, u, workspace=workspace) == cd.Status.OK
         pair = workspace.solution.wrenches[0]
-        solutions.append(np.concatenate([
-            workspace.solution.acceleration, workspace.solution.multipliers, pair.on_a.point,
-            pair.on_a.force, pair.on_b.force]))
+        solutions.append(
+            np.concatenate(
+                [
+                    workspace.solution.acceleration,
+                    workspace.solution.multipliers,
+                    pair.on_a.point,
+                    pair.on_a.force,
+                    pair.on_b.force,
+                ]
+            )
+        )
     np.testing.assert_allclose(solutions[1], solutions[0], rtol=1e-10, atol=1e-10)
     assert ours.wrench_bodies[0].body_a == plane.wrench_bodies[0].body_a
     assert ours.wrench_bodies[0].body_b == plane.wrench_bodies[0].body_b == "world"
@@ -78,8 +95,8 @@ def test_custom_class_expect_rows_and_wrench_of_point_on_plane(four_bar, random)
 
 def test_run_with_function_expect_run_of_formula(pendulum):
     ours = cd.FunctionConstraint(
-        "rod", pendulum, cd.RowLevel.POSITION, 1,
-        lambda t, q, u: [(q[0]**2 + q[1]**2 - LENGTH**2) / (2 * LENGTH)])
+        "rod", pendulum, cd.RowLevel.POSITION, 1, lambda t, q, u: [(q[0] ** 2 + q[1] ** 2 - LENGTH**2) / (2 * LENGTH)]
+    )
     ends = []
     for constraint in (ours, rod(pendulum)):
         dynamics = cd.Dynamics(pendulum, [constraint], stabilisation=cd.Stabilisation.projection())
@@ -92,14 +109,18 @@ def raising(t, q, u):
     raise KeyError("nothing here")
 
 
-@pytest.mark.parametrize("function, what", [
-    (raising, "nothing here"),
-    (lambda t, q, u: [1.0, 2.0], "2 rows; 1 are needed"),
-    (lambda t, q, u: ["text"], "text"),
-    (lambda t, q, u: None, "NoneType"),
-])
+@pytest.mark.parametrize(
+    "function, what",
+    [
+        (raising, "nothing here"),
+        (lambda t, q, u: [1.0, 2.0], "2 rows; 1 are needed"),
+        (lambda t, q, u: ["text"], "text"),
+        (lambda t, q, u: None, "NoneType"),
+    ],
+)
 def test_function_that_fails_expect_status_and_message(pendulum, capsys, function, what, monkeypatch):
     import sys
+
     messages = []
     monkeypatch.setattr(sys, "unraisablehook", lambda report: messages.append(str(report.exc_value)))
     constraint = cd.FunctionConstraint("bad", pendulum, cd.RowLevel.VELOCITY, 1, function)

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Servo laws: torques against numpy, the thesis' numbers, references, errors."""
+
 import json
 import os
 from pathlib import Path
@@ -10,10 +11,8 @@ import numpy as np
 import pytest
 
 import constrained_dynamics as cd
-from conftest import CONFIG
 
-REFERENCE = Path(os.environ.get(
-    "CD_TEST_DATA", Path(__file__).resolve().parents[2] / "test" / "data")) / "reference"
+REFERENCE = Path(os.environ.get("CD_TEST_DATA", Path(__file__).resolve().parents[2] / "test" / "data")) / "reference"
 
 
 def reference(name):
@@ -22,21 +21,22 @@ def reference(name):
 
 # ---- a planar arm of three joints ----------------------------------------------------------------
 
-ARM = '''<robot name="arm"><link name="base"/>%s
+ARM = """<robot name="arm"><link name="base"/>%s
   <link name="tip"/><joint name="tip_joint" type="fixed"><parent link="link3"/><child link="tip"/>
-    <origin xyz="0.6 0 0"/></joint></robot>'''
-LINK = '''<link name="link%d"><inertial><origin xyz="0.3 0 0"/><mass value="%g"/>
+    <origin xyz="0.6 0 0"/></joint></robot>"""
+LINK = """<link name="link%d"><inertial><origin xyz="0.3 0 0"/><mass value="%g"/>
     <inertia ixx="0.01" iyy="0.05" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <joint name="joint%d" type="revolute"><parent link="%s"/><child link="link%d"/><origin xyz="%g 0 0"/>
-    <axis xyz="0 -1 0"/><limit lower="-3" upper="3" effort="100" velocity="10"/></joint>'''
+    <axis xyz="0 -1 0"/><limit lower="-3" upper="3" effort="100" velocity="10"/></joint>"""
 Q, U = np.array([0.4, 0.7, -0.5]), np.array([0.3, -0.2, 0.5])
 
 
 @pytest.fixture
 def arm():
     """An upright planar arm and its point servo of x and z."""
-    links = "".join(LINK % (i, 4 - i, i, "base" if i == 1 else "link%d" % (i - 1), i, 0.0 if i == 1 else 0.6)
-                    for i in (1, 2, 3))
+    links = "".join(
+        LINK % (i, 4 - i, i, "base" if i == 1 else "link%d" % (i - 1), i, 0.0 if i == 1 else 0.6) for i in (1, 2, 3)
+    )
     system = cd.RigidBodySystem.from_urdf_text(ARM % links)
     return system, cd.PoseServo("tip", system, "tip", rows=["x", "z"])
 
@@ -45,8 +45,14 @@ def matrices(system, q, u):
     """Q, P, G, the Jacobian (x, z) of the tip and its acceleration at u̇ = 0."""
     at = cd.Kinematics(system, q, u)
     frame, rows = at.frame("tip"), [0, 2]
-    return (np.array(at.mass_matrix), np.array(at.force), np.array(at.input_matrix),
-            at.frame_jacobian("tip")[rows], frame.acceleration_bias[rows], frame)
+    return (
+        np.array(at.mass_matrix),
+        np.array(at.force),
+        np.array(at.input_matrix),
+        at.frame_jacobian("tip")[rows],
+        frame.acceleration_bias[rows],
+        frame,
+    )
 
 
 def test_torques_expect_those_of_numpy_pinv(arm, random):
@@ -179,7 +185,8 @@ def test_references_expect_formula_and_python_to_agree(arm):
     _, tip = arm
     own = cd.FunctionReference(tip, circle)
     formula = cd.make_formula_reference(
-        tip, ["c + r*cos(w*t)", "0", "0.7 + r*sin(w*t)"], parameters={"c": 0.9, "r": 0.1, "w": 2})
+        tip, ["c + r*cos(w*t)", "0", "0.7 + r*sin(w*t)"], parameters={"c": 0.9, "r": 0.1, "w": 2}
+    )
     assert own.value_count == 7 and own.name == "tip"
     for t in (0.0, 0.3, 1.7):
         a, b = own.evaluate(t), formula.evaluate(t)
@@ -197,11 +204,11 @@ def test_paths_expect_ends_and_rest(arm):
     np.testing.assert_allclose(cd.make_constant_reference(joint, [0.3]).evaluate(9.0).position, [0.3])
     wave = cd.make_lissajous(joint, centre=[1.0], amplitude=[0.2], rate=[3.0], phase=[0.1]).evaluate(0.7)
     np.testing.assert_allclose(wave.velocity, [0.6 * np.cos(2.2)], rtol=1e-14)
-    way = cd.make_polyline(
-        tip, [[1, 0, 0], [1, 0, 1], [2, 0, 1]], blend=0.1, speed=0.5, acceleration=2.0)
+    way = cd.make_polyline(tip, [[1, 0, 0], [1, 0, 1], [2, 0, 1]], blend=0.1, speed=0.5, acceleration=2.0)
     np.testing.assert_allclose(way.evaluate(100.0).position[:3], [2, 0, 1], atol=1e-12)
-    arc = cd.make_curve(tip, ["cos(s)", "0", "r*sin(s)"], 0.0, np.pi, speed=0.5, acceleration=1.0,
-                        parameters={"r": 1.0})
+    arc = cd.make_curve(
+        tip, ["cos(s)", "0", "r*sin(s)"], 0.0, np.pi, speed=0.5, acceleration=1.0, parameters={"r": 1.0}
+    )
     middle = arc.evaluate(3.0)
     np.testing.assert_allclose(np.linalg.norm(middle.velocity), 0.5, rtol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(middle.position[:3]), 1.0, atol=1e-12)
@@ -222,6 +229,7 @@ def test_smooth_start_expect_measured_state_then_trajectory(arm):
 
 def test_reference_that_raises_expect_status_and_message(arm, monkeypatch):
     import sys
+
     messages = []
     monkeypatch.setattr(sys, "unraisablehook", lambda report: messages.append(str(report.exc_value)))
     _, tip = arm
@@ -268,25 +276,37 @@ def test_sampled_law_expect_inputs_held(arm):
 @pytest.mark.parametrize("case", reference("thesis_7_1")["cases"], ids=lambda case: case["case"])
 def test_thesis_7_1_in_python_expect_reference_motion_and_torques(case):
     parameters = {name: value for name, value in case["params"].items() if isinstance(value, float)}
-    kinetic = ("I_D/2*dtheta1^2 + I_B/2*dtheta2^2 + m_B/2*(R^2*dtheta1^2 + L^2/4*dtheta2^2"
-               " + R*L*dtheta1*dtheta2*cos(theta1 - theta2))")
+    kinetic = (
+        "I_D/2*dtheta1^2 + I_B/2*dtheta2^2 + m_B/2*(R^2*dtheta1^2 + L^2/4*dtheta2^2"
+        " + R*L*dtheta1*dtheta2*cos(theta1 - theta2))"
+    )
     potential = "m_B*g*(R*(1 - cos(theta1)) + L/2*(1 - cos(theta2)))"
     system = cd.AnalyticSystem(
-        ["theta1", "theta2"], kinetic, potential=potential, parameters=parameters,
-        inputs={"motor1": {"theta1": 1}, "motor2": {"theta1": -1, "theta2": 1}})
+        ["theta1", "theta2"],
+        kinetic,
+        potential=potential,
+        parameters=parameters,
+        inputs={"motor1": {"theta1": 1}, "motor2": {"theta1": -1, "theta2": 1}},
+    )
     energy = cd.FormulaConstraint(
-        "energy", system, cd.RowLevel.VELOCITY, [kinetic + " + " + potential + " - E_f"], parameters=parameters)
+        "energy", system, cd.RowLevel.VELOCITY, [kinetic + " + " + potential + " - E_f"], parameters=parameters
+    )
     ideal = "ideal" in case["case"]
     law = cd.ServoLaw(
         cd.Dynamics(system),
         [cd.ServoTask(cd.RowServo(energy), cd.ErrorDynamics(first_order=parameters["Theta"]))],
-        metric=cd.ServoMetric.IDEAL if ideal else cd.ServoMetric.MOORE_PENROSE)
+        metric=cd.ServoMetric.IDEAL if ideal else cd.ServoMetric.MOORE_PENROSE,
+    )
     # Without a reference a task would hold the energy that it finds.
     goal = cd.make_constant_reference(law.task(0), [0.0])
     simulation = cd.Simulation(
-        cd.Dynamics(system), cd.State(case["ic"]["theta"], case["ic"]["u"]),
-        integrator=cd.Integrator.DOPRI5, absolute_tolerance=1e-12, relative_tolerance=1e-12,
-        inputs=cd.ServoInputLaw(law, [goal]))
+        cd.Dynamics(system),
+        cd.State(case["ic"]["theta"], case["ic"]["u"]),
+        integrator=cd.Integrator.DOPRI5,
+        absolute_tolerance=1e-12,
+        relative_tolerance=1e-12,
+        inputs=cd.ServoInputLaw(law, [goal]),
+    )
     for at in case["series"]:
         if at["t"] > 5.0:
             break
@@ -298,11 +318,14 @@ def test_thesis_7_1_in_python_expect_reference_motion_and_torques(case):
 
 
 @pytest.mark.parametrize(
-    "shot", [shot for shot in reference("thesis_7_1")["oneshots"] if "tau_mp" in shot], ids=lambda shot: shot["name"])
+    "shot", [shot for shot in reference("thesis_7_1")["oneshots"] if "tau_mp" in shot], ids=lambda shot: shot["name"]
+)
 def test_thesis_7_1_oneshots_expect_reference_torques(shot):
-    scenario = cd.Scenario.load(cd.example("thesis_7_1"), [
-        "parameters.%s=%.17g" % (name, value) for name, value in shot["params"].items()]
-        + ["servo_law.metric=moore_penrose"])
+    scenario = cd.Scenario.load(
+        cd.example("thesis_7_1"),
+        ["parameters.%s=%.17g" % (name, value) for name, value in shot["params"].items()]
+        + ["servo_law.metric=moore_penrose"],
+    )
     law = scenario.servo_law
     assert law.task_names == ["energy"] and law.metric == cd.ServoMetric.MOORE_PENROSE
     servo = cd.ServoWorkspace(law)
@@ -311,15 +334,13 @@ def test_thesis_7_1_oneshots_expect_reference_torques(shot):
         servo.external_null_vector = y
         assert law.evaluate(shot["theta"], shot["u"], workspace=servo) == cd.Status.OK
         np.testing.assert_allclose(servo.result.inputs, shot[name], rtol=1e-9)
-        np.testing.assert_allclose(
-            servo.solution.acceleration, shot[name.replace("tau", "udot")], rtol=1e-9)
+        np.testing.assert_allclose(servo.solution.acceleration, shot[name.replace("tau", "udot")], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name, null_space", [("A_y_zero", "[]"), ("A_y_minus_tau", "[{kind: minus_controls}]")])
 def test_thesis_8_1_expect_reference_controls(name, null_space):
     case = next(case for case in reference("thesis_8_1")["cases"] if case["case"] == name)
-    simulation = cd.Scenario.load(
-        cd.example("thesis_8_1"), ["servo_law.null_space=" + null_space]).make_simulation()
+    simulation = cd.Scenario.load(cd.example("thesis_8_1"), ["servo_law.null_space=" + null_space]).make_simulation()
     for at in case["series"]:
         if at["t"] > 3.0:
             break
@@ -343,35 +364,34 @@ def test_messages_expect_those_of_the_core(arm, pendulum):
     servo = cd.ServoWorkspace(law)
     joint = cd.RowServo(cd.JointPosition("joint", system, {"joint1": 0.0}))
     for call, what in [
-            (lambda: cd.PoseServo("p", system, "nothing"), "nothing"),
-            (lambda: cd.PoseServo("p", system, "tip", rows=["w"]), "w"),
-            (lambda: cd.ForceServo("f", dynamics.constraints, "wall"), "wall"),
-            (lambda: cd.ErrorDynamics(velocity=1.0), "1"),
-            (lambda: cd.ErrorDynamics.from_stiffness(-1.0), "-1"),
-            (lambda: cd.ServoLaw(dynamics, []), "no"),
-            (lambda: cd.ServoLaw(dynamics, [tip, tip]), "tip"),
-            (lambda: cd.ServoLaw(cd.Dynamics(pendulum), [tip]), "without inputs"),
-            (lambda: cd.ServoLaw(dynamics, [tip], limits=cd.InputLimits(upper=[1.0])), "1"),
-            (lambda: cd.ServoLaw(dynamics, [tip], cones=[cd.FrictionCone("wall", "normal")]), "wall"),
-            (lambda: cd.JointDamping(system, -1.0), "-1"),
-            (lambda: cd.Posture(system, {"elbow": 1.0}, 1.0, 1.0), "elbow"),
-            (lambda: cd.make_constant_reference(joint, [1.0, 2.0]), "joint"),
-            (lambda: cd.make_minimum_jerk(joint, [0.0], [1.0], 0.0, -1.0), "-1"),
-            (lambda: cd.make_formula_reference(joint, ["sin(s)"]), "s"),
-            (lambda: cd.SmoothStart(cd.make_constant_reference(joint, [0.0]), -1.0), "-1"),
-            (lambda: cd.ServoInputLaw(law, [None, None]), "2"),
-            (lambda: cd.ServoInputLaw(law, period=-1.0), "-1"),
-            (lambda: law.task("nothing"), "nothing"),
-            (lambda: law.task(3), "3"),
-            (lambda: servo.reference(-1), "-1"),
-            (lambda: servo.set_active("wall", True), "wall"),
-            (lambda: servo.set_reference("tip", joint.make_reference()), "tip"),
-            (lambda: setattr(servo, "external_null_vector", [1.0]), "external_null_vector has 1 elements; 3"),
-            (lambda: setattr(servo.reference(0), "position", [1.0]), "position has 1 elements; 7"),
-            (lambda: law.evaluate([0.0], U, workspace=servo), "q has 1"),
-            (lambda: law.prepare(cd.State([0.0], [0.0]), servo), "sizes"),
-            (lambda: law.evaluate(Q, U, workspace=cd.ServoWorkspace(cd.ServoLaw(dynamics, [tip]))),
-             "another ServoLaw"),
+        (lambda: cd.PoseServo("p", system, "nothing"), "nothing"),
+        (lambda: cd.PoseServo("p", system, "tip", rows=["w"]), "w"),
+        (lambda: cd.ForceServo("f", dynamics.constraints, "wall"), "wall"),
+        (lambda: cd.ErrorDynamics(velocity=1.0), "1"),
+        (lambda: cd.ErrorDynamics.from_stiffness(-1.0), "-1"),
+        (lambda: cd.ServoLaw(dynamics, []), "no"),
+        (lambda: cd.ServoLaw(dynamics, [tip, tip]), "tip"),
+        (lambda: cd.ServoLaw(cd.Dynamics(pendulum), [tip]), "without inputs"),
+        (lambda: cd.ServoLaw(dynamics, [tip], limits=cd.InputLimits(upper=[1.0])), "1"),
+        (lambda: cd.ServoLaw(dynamics, [tip], cones=[cd.FrictionCone("wall", "normal")]), "wall"),
+        (lambda: cd.JointDamping(system, -1.0), "-1"),
+        (lambda: cd.Posture(system, {"elbow": 1.0}, 1.0, 1.0), "elbow"),
+        (lambda: cd.make_constant_reference(joint, [1.0, 2.0]), "joint"),
+        (lambda: cd.make_minimum_jerk(joint, [0.0], [1.0], 0.0, -1.0), "-1"),
+        (lambda: cd.make_formula_reference(joint, ["sin(s)"]), "s"),
+        (lambda: cd.SmoothStart(cd.make_constant_reference(joint, [0.0]), -1.0), "-1"),
+        (lambda: cd.ServoInputLaw(law, [None, None]), "2"),
+        (lambda: cd.ServoInputLaw(law, period=-1.0), "-1"),
+        (lambda: law.task("nothing"), "nothing"),
+        (lambda: law.task(3), "3"),
+        (lambda: servo.reference(-1), "-1"),
+        (lambda: servo.set_active("wall", True), "wall"),
+        (lambda: servo.set_reference("tip", joint.make_reference()), "tip"),
+        (lambda: setattr(servo, "external_null_vector", [1.0]), "external_null_vector has 1 elements; 3"),
+        (lambda: setattr(servo.reference(0), "position", [1.0]), "position has 1 elements; 7"),
+        (lambda: law.evaluate([0.0], U, workspace=servo), "q has 1"),
+        (lambda: law.prepare(cd.State([0.0], [0.0]), servo), "sizes"),
+        (lambda: law.evaluate(Q, U, workspace=cd.ServoWorkspace(cd.ServoLaw(dynamics, [tip]))), "another ServoLaw"),
     ]:
         with pytest.raises(ValueError) as error:
             call()
@@ -393,6 +413,7 @@ def test_not_finite_expect_status_and_untouched_result(arm):
 
 def test_objects_that_outlive_others_expect_no_dangling(arm):
     import gc
+
     system, tip = arm
     task = cd.Scenario.load(cd.example("planar_wall")).servo_law.task(0)
     gc.collect()
