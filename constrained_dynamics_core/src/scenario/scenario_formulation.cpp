@@ -92,8 +92,7 @@ std::shared_ptr<const Formulation> make_projection(
 }
 
 void check_projection(
-  const ScenarioReader & options, const Dynamics & dynamics, const State & initial,
-  Workspace & workspace)
+  const ScenarioReader & options, const Dynamics &, const State & initial, Workspace & workspace)
 {
   const ScenarioReader complement = options.at("complement");
   const std::size_t rows = complement.items().size();
