@@ -154,10 +154,11 @@ def main():
     parser.add_argument("--core", type=Path, required=True, help="the folder constrained_dynamics_core")
     parser.add_argument("--build", type=Path, required=True, help="a build tree made with Ninja")
     parser.add_argument("--cdyn", type=Path, required=True)
+    parser.add_argument("--page", type=Path, help="default: doc/extending.md of the core")
     parser.add_argument("--count-only", action="store_true", help="count the files and build nothing")
     arguments = parser.parse_args()
     core = arguments.core.resolve()
-    sections = read_page(core / "doc" / "extending.md")
+    sections = read_page(arguments.page or core / "doc" / "extending.md")
     check_bars(sections)
     if arguments.count_only:
         return 0
