@@ -185,7 +185,7 @@ make_environment() {
 }
 
 if [ -n "$lint_only" ]; then
-  make_environment .venv-lint setup/requirements-lint.txt 3.11 "of make lint"
+  make_environment .venv-lint setup/requirements-lint.txt 3.10 "of make lint"
   exit 0
 fi
 
