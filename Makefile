@@ -3,19 +3,12 @@
 
 # The front door. `make` alone lists what there is; set-up, configuring and building happen by themselves.
 
-# Version of Pinocchio: 4.1 or 3.9.
-PINOCCHIO ?= 4.1
 # Compilers and tests at a time: one a processor, but no more than memory allows at 1.5 GB each.
 JOBS ?= $(shell awk -v n="$$(nproc)" '/^MemAvailable/ { m = int($$2 / 1500000) } \
           END { if (m < 1) m = 1; print (m < n ? m : n) }' /proc/meminfo)
 
-ifeq ($(PINOCCHIO),4.1)
-  preset := release
-  venv := .venv
-else
-  preset := release-pinocchio-$(PINOCCHIO)
-  venv := .venv-pinocchio-$(PINOCCHIO)
-endif
+preset := release
+venv := .venv
 build := build/$(preset)
 sanitizers := asan-ubsan tsan rtsan
 # Warnings are errors where CI is set; a build folder keeps that, so that nothing is compiled twice.
@@ -50,7 +43,7 @@ endef
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "Variables: PINOCCHIO=4.1|3.9 (now $(PINOCCHIO)), JOBS=number (now $(JOBS)), CI=1 (warnings are errors), BENCH=full|quick"
+	@echo "Variables: JOBS=number (now $(JOBS)), CI=1 (warnings are errors), BENCH=full|quick"
 
 test: build ## build and run all tests
 	@setup/run_tests.sh $(build) -j $(JOBS)
@@ -95,7 +88,7 @@ bench: ## the library and its peers on the same systems: out/bench/bench.json an
 	@echo "== written: out/bench/bench.json out/bench/table.md out/bench/servo.json"
 
 gallery: ## a site of all scenarios and of the figures of the source documents: out/gallery
-	@CD_SKIP_ROS=1 setup/setup.sh --gallery $(PINOCCHIO)
+	@CD_SKIP_ROS=1 setup/setup.sh --gallery
 	$(call configure,$(preset))
 	@echo "== build: the Python package ($(JOBS) at a time)"
 	@cmake --build $(build) --parallel $(JOBS) --target constrained_dynamics_python
@@ -105,7 +98,7 @@ gallery: ## a site of all scenarios and of the figures of the source documents: 
 	@echo "== open in a browser: out/gallery/index.html"
 
 docs: ## guides, equations and API pages in one site: out/docs
-	@CD_SKIP_ROS=1 setup/setup.sh --docs $(PINOCCHIO)
+	@CD_SKIP_ROS=1 setup/setup.sh --docs
 	$(call configure,$(preset))
 	@echo "== build: the Python package ($(JOBS) at a time)"
 	@cmake --build $(build) --parallel $(JOBS) --target constrained_dynamics_python
@@ -115,7 +108,7 @@ docs: ## guides, equations and API pages in one site: out/docs
 	@echo "== open in a browser: out/docs/index.html"
 
 setup: ## Debian packages and .venv (all other targets call it)
-	@setup/setup.sh $(PINOCCHIO)
+	@setup/setup.sh
 
 build: setup ## everything that needs no ROS
 	$(call configure,$(preset))

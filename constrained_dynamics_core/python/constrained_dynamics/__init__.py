@@ -25,7 +25,7 @@ import sysconfig as _sysconfig
 
 from ._core import *  # noqa: F401,F403
 from ._core import __version__  # noqa: F401
-from .pinocchio_model import from_pinocchio  # noqa: F401
+from .pinocchio_model import from_pinocchio, to_pinocchio  # noqa: F401
 
 _SCENARIOS = _Path(__file__).parent / "config" / "scenarios"
 _ROBOTS = _SCENARIOS.parent / "robots"

@@ -932,6 +932,10 @@ bool TreeSolver::reduce_joint(
   {
     joint.S.bottomLeftCorner<3, 3>() = R;
   }
+  else if (body.kind == JointKind::kTranslation)
+  {
+    joint.S.topLeftCorner<3, 3>() = R;
+  }
   else
   {
     joint.S.topLeftCorner<3, 3>() = R;
