@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-# The front door. `make` alone lists what there is; set-up, configuring and building happen by themselves.
+# The front door. `make` alone lists the targets; each does the set-up, configuring and building that it needs.
 
-# Compilers and tests at a time: one a processor, but no more than memory allows at 1.5 GB each.
+# Compilers and tests at a time: one per processor, but no more than memory allows at 1.5 GB each.
 JOBS ?= $(shell awk -v n="$$(nproc)" '/^MemAvailable/ { m = int($$2 / 1500000) } \
           END { if (m < 1) m = 1; print (m < n ? m : n) }' /proc/meminfo)
 
@@ -11,24 +11,29 @@ preset := release
 venv := .venv
 build := build/$(preset)
 sanitizers := asan-ubsan tsan rtsan
-# Warnings are errors where CI is set; a build folder keeps that, so that nothing is compiled twice.
+# Where CI is set, warnings are errors. A build folder keeps that setting, so nothing is compiled twice.
 werror := $(if $(CI),-DCD_WERROR=ON)
 cxx_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard "*.cpp" "*.hpp"))
+lint_tools := .venv-lint/bin
 
 demo_scenario := config/scenarios/panda_cutter.yaml
 demo_plot := constrained_dynamics_core/examples/plot_run.py
 demo_out := out/demo
 # BENCH=quick: small sizes, few repetitions.
 BENCH ?= full
+# What clang-tidy looks at in `make lint`, and for how long [s] (0: until it is done).
+TIDY ?= changed
+TIDY_SECONDS ?= 0
 
-# $(call configure,preset): configures build/<preset>; a folder that was configured for another place
-# (the repository was moved or copied) is made anew.
+# $(call configure,preset): configures build/<preset>. A folder that was configured in another place (the
+# repository was moved or copied) is made anew.
 define configure
 @if [ -f build/$(1)/CMakeCache.txt ] && \
   ! grep -qxF 'CMAKE_HOME_DIRECTORY:INTERNAL=$(CURDIR)/setup' build/$(1)/CMakeCache.txt; \
   then rm -rf build/$(1); fi
 @echo "== configure: $(1)"
-@mkdir -p build && touch build/COLCON_IGNORE && cmake -S setup --preset $(1) $(werror) >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
+@mkdir -p build && touch build/COLCON_IGNORE && \
+  cmake -S setup --preset $(1) $(werror) >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
 @grep -E '^-- (Pinocchio|Robots)|Warning' build/$(1).log
 endef
 
@@ -41,14 +46,18 @@ endef
 .PHONY: help setup test demo gallery docs campaign bench $(sanitizers) build format lint clean
 .NOTPARALLEL:
 
-help: ## this list
+help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "Variables: JOBS=number (now $(JOBS)), CI=1 (warnings are errors), BENCH=full|quick"
+	@echo "Variables:"
+	@echo "  JOBS=number             compilers and tests at a time (now $(JOBS))"
+	@echo "  CI=1                    warnings are errors"
+	@echo "  BENCH=full|quick        sizes and repetitions of make bench"
+	@echo "  TIDY=changed|all|none   what clang-tidy looks at in make lint"
 
 test: build ## build and run all tests
 	@setup/run_tests.sh $(build) -j $(JOBS)
 
-demo: setup ## a robot with its constraint forces: table, CSV, plot and a page that moves
+demo: setup ## run a robot with its constraint forces: table, CSV, plot and an animated page
 	@for file in $(demo_scenario) $(demo_plot); do \
 	  [ -f $$file ] || { echo "make demo: $$file is missing" >&2; exit 1; }; done
 	$(call configure,$(preset))
@@ -68,10 +77,10 @@ demo: setup ## a robot with its constraint forces: table, CSV, plot and a page t
 	  setup/with_ros.sh $(build) python -m constrained_dynamics_ros.show $(demo_scenario); \
 	  else echo "== ROS 2: left out (no .venv-ros; setup/setup.sh says why)"; fi
 
-campaign: build ## the long tests, with their large counts
+campaign: build ## run the long tests, with their large counts
 	@setup/run_tests.sh $(build) -j $(JOBS) -C Campaign -L campaign
 
-bench: ## the library and its peers on the same systems: out/bench/bench.json and table.md
+bench: ## time the library and its peers on the same systems: out/bench/bench.json and table.md
 	@case "$(BENCH)" in full | quick) ;; *) \
 	  echo "make bench: BENCH is '$(BENCH)'; allowed are full (the default) and quick" >&2; exit 1 ;; esac
 	@setup/setup.sh --bench 4.1
@@ -87,17 +96,18 @@ bench: ## the library and its peers on the same systems: out/bench/bench.json an
 	  --benchmark_min_time=0.05 --benchmark_out=out/bench/servo.json --benchmark_out_format=json 2>/dev/null
 	@echo "== written: out/bench/bench.json out/bench/table.md out/bench/servo.json"
 
-gallery: ## a site of all scenarios and of the figures of the source documents: out/gallery
+gallery: ## build a site of all scenarios and of the figures of the literature: out/gallery
 	@CD_SKIP_ROS=1 setup/setup.sh --gallery
 	$(call configure,$(preset))
 	@echo "== build: the Python package ($(JOBS) at a time)"
 	@cmake --build $(build) --parallel $(JOBS) --target constrained_dynamics_python
 	$(link_python)
 	@echo "== gallery: runs, figures, pages"
-	@MPLCONFIGDIR=$(CURDIR)/build/matplotlib $(venv)/bin/python -B constrained_dynamics_core/gallery/build_gallery.py out/gallery
+	@MPLCONFIGDIR=$(CURDIR)/build/matplotlib \
+	  $(venv)/bin/python -B constrained_dynamics_core/gallery/build_gallery.py out/gallery
 	@echo "== open in a browser: out/gallery/index.html"
 
-docs: ## guides, equations and API pages in one site: out/docs
+docs: ## build one site of the guides, the equations and the API pages: out/docs
 	@CD_SKIP_ROS=1 setup/setup.sh --docs
 	$(call configure,$(preset))
 	@echo "== build: the Python package ($(JOBS) at a time)"
@@ -107,18 +117,18 @@ docs: ## guides, equations and API pages in one site: out/docs
 	@$(venv)/bin/python -B constrained_dynamics_core/doc/build_docs.py out/docs --gallery out/gallery
 	@echo "== open in a browser: out/docs/index.html"
 
-setup: ## Debian packages and .venv (all other targets call it)
+setup: ## install Debian packages and .venv (other targets call it)
 	@setup/setup.sh
 
-build: setup ## everything that needs no ROS
+build: setup ## build everything that needs no ROS
 	$(call configure,$(preset))
 	@echo "== build: $(build) ($(JOBS) at a time)"
 	@cmake --build $(build) --parallel $(JOBS)
 	$(link_python)
 
-asan-ubsan: ## all tests under the address and undefined-behaviour sanitizer
-tsan: ## all tests under the thread sanitizer
-rtsan: ## all tests under the real-time sanitizer
+asan-ubsan: ## run all tests under the address and undefined-behaviour sanitizers
+tsan: ## run all tests under the thread sanitizer
+rtsan: ## run all tests under the real-time sanitizer
 $(sanitizers):
 	@setup/setup.sh --sanitizers 4.1
 	$(call configure,$@)
@@ -126,14 +136,21 @@ $(sanitizers):
 	@cmake --build build/$@ --parallel $(JOBS)
 	@UBSAN_OPTIONS=print_stacktrace=1 setup/run_tests.sh build/$@ -j $(JOBS)
 
-format: ## bring all C++ sources into the format
-	@clang-format -i $(cxx_files)
+format: ## format all C++ and Python sources
+	@setup/setup.sh --lint
+	@$(lint_tools)/clang-format -i $(cxx_files)
+	@$(lint_tools)/ruff check --quiet --select I --fix .
+	@$(lint_tools)/ruff format --quiet .
 
-lint: ## check the format of all C++ sources (clang-format 14)
-	@command -v clang-format >/dev/null || \
-	  { echo "make lint: clang-format is missing; on Debian: apt-get install clang-format" >&2; exit 1; }
-	@clang-format --dry-run --Werror $(cxx_files)
-	@echo "format: $(words $(cxx_files)) files are in order"
+# clang-tidy needs the compile commands of a configured build, and so the dependencies.
+lint: ## check format, spelling, scripts, documents, structure; clang-tidy
+	@case "$(TIDY)" in changed | all | none) ;; *) \
+	  echo "make lint: TIDY is '$(TIDY)'; allowed are changed (the default), all and none" >&2; exit 1 ;; esac
+	@setup/setup.sh --lint
+	$(if $(filter none,$(TIDY)),,@CD_SKIP_ROS=1 setup/setup.sh)
+	$(if $(filter none,$(TIDY)),,$(call configure,$(preset)))
+	@echo "== lint"
+	@$(lint_tools)/python -B setup/lint --tidy $(TIDY) --tidy-seconds $(TIDY_SECONDS) --build $(build) --jobs $(JOBS)
 
-clean: ## remove build/ and out/ (the virtual environments stay)
+clean: ## remove build/ and out/, but not the virtual environments
 	@rm -rf build out

@@ -8,4 +8,4 @@ from constrained_dynamics_bringup import controlled_robot
 
 def generate_launch_description():
     """Describe what is started."""
-    return controlled_robot('mobile_arm')
+    return controlled_robot("mobile_arm")

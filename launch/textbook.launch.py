@@ -8,4 +8,4 @@ from constrained_dynamics_bringup import played_scenario
 
 def generate_launch_description():
     """Describe what is started."""
-    return played_scenario('steady_turn')
+    return played_scenario("steady_turn")

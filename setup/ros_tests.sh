@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
-# Builds and tests the ROS packages with colcon, in build/colcon, where ROS 2 is installed: in the environment that is
-# sourced, else with /opt/ros/*/setup.bash. Nothing of the caller's environment besides comes in, so that .venv and ROS do
-# not mix. Prints `ran:`, `skipped:` and `failed:` lines for setup/run_tests.sh; the exit code is that of the tests.
+# Builds and tests the ROS packages with colcon, in build/colcon, if ROS 2 is installed: in the environment that is
+# sourced, else with /opt/ros/*/setup.bash. Nothing else of the caller's environment comes in, so that .venv and ROS
+# do not mix. Prints `ran:`, `skipped:` and `failed:` lines for setup/run_tests.sh; the exit code is that of the tests.
 #
 # usage: setup/ros_tests.sh BUILD_FOLDER JOBS
 #   BUILD_FOLDER   of the plain build: its core is used where the ROS installation has no Pinocchio of its own
@@ -26,12 +26,16 @@ if [ -z "${CD_IN_ROS:-}" ]; then
   kept=(CD_IN_ROS=1 "HOME=${HOME:-/}" "LANG=${LANG:-C.UTF-8}" "TERM=${TERM:-dumb}" "CI=${CI:-}")
   if [ -n "${ROS_DISTRO:-}" ] && [ -n "${AMENT_PREFIX_PATH:-}" ]; then
     path=$(tr ':' '\n' <<<"$PATH" | grep -vF "$PWD/.venv" | paste -sd:)
-    for name in ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH PYTHONPATH; do
+    for name in ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH \
+      PYTHONPATH; do
       [ -z "${!name:-}" ] || kept+=("$name=${!name}")
     done
     exec env -i "${kept[@]}" "PATH=$path" bash "$0" "$@"
   fi
-  ros=$(ls -d /opt/ros/*/setup.bash 2>/dev/null | tail -n 1)
+  ros=
+  for candidate in /opt/ros/*/setup.bash; do
+    [ ! -f "$candidate" ] || ros=$candidate
+  done
   if [ -z "$ros" ]; then
     echo "skipped: C++ ROS packages (no ROS 2 installation: ROS_DISTRO is not set, /opt/ros has none)"
     exit 0
@@ -59,7 +63,8 @@ root=$PWD/build/colcon
 mkdir -p "$root"
 touch build/COLCON_IGNORE
 with_core=false
-if [ -n "$(IFS=:; for p in ${AMENT_PREFIX_PATH:-}; do compgen -G "$p/lib*/cmake/pinocchio/pinocchioConfig.cmake"; done)" ]; then
+found=$(IFS=:; for p in ${AMENT_PREFIX_PATH:-}; do compgen -G "$p/lib*/cmake/pinocchio/pinocchioConfig.cmake"; done)
+if [ -n "$found" ]; then
   # The distribution's Pinocchio: the core is built with it, too.
   with_core=true
 else

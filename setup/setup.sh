@@ -6,10 +6,12 @@
 # needs no network and takes a fraction of a second.
 #
 # usage: setup/setup.sh [--sanitizers] [--bench] [--docs] [--gallery]
+#        setup/setup.sh --lint
 #   --sanitizers   also the compiler of the presets asan-ubsan, tsan and rtsan
 #   --bench        also the peers that `make bench` measures
 #   --docs         also what `make docs` needs
 #   --gallery      also what `make gallery` needs
+#   --lint         only the tools of `make lint` and `make format`: .venv-lint
 # environment:
 #   CD_SKIP_APT=1  leave Debian packages alone (their parts come from somewhere else)
 #   CD_SKIP_ROS=1  no .venv-ros: scenario_host and its tests are left out
@@ -27,6 +29,7 @@ fail() {
 
 package_lists=(setup/debian-packages.txt)
 additions=()
+lint_only=
 for argument in "$@"; do
   case "$argument" in
     --sanitizers) package_lists+=(setup/debian-packages-sanitizers.txt) ;;
@@ -36,7 +39,11 @@ for argument in "$@"; do
       additions+=(docs)
       ;;
     --gallery) additions+=(gallery) ;;
-    *) fail "'$argument' is unknown; allowed are --sanitizers, --bench, --docs and --gallery." ;;
+    --lint)
+      package_lists=(setup/debian-packages-lint.txt)
+      lint_only=1
+      ;;
+    *) fail "'$argument' is unknown; allowed are --sanitizers, --bench, --docs, --gallery and --lint." ;;
   esac
 done
 
@@ -173,6 +180,11 @@ make_environment() {
   trap - INT TERM
   say "$venv is complete"
 }
+
+if [ -n "$lint_only" ]; then
+  make_environment .venv-lint setup/requirements-lint.txt 3.11 "of make lint"
+  exit 0
+fi
 
 venv=.venv
 make_environment "$venv" setup/requirements-pinocchio-4.1.txt 3.11 \

@@ -4,6 +4,8 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -52,21 +54,136 @@ void add_formulation(CLI::App & command, Overrides & overrides)
   command.add_option("--formulation", overrides.formulation, names);
 }
 
-void add_scenario(CLI::App & command, std::string & scenario, Overrides & overrides)
+/// A command that reads a scenario; what it is called with lives as long as the command.
+template <class Arguments>
+struct ScenarioCommand
 {
-  command.add_option("scenario", scenario, "Scenario file, or the name of an example")
+  CLI::App & command;
+  Arguments & arguments;
+  Overrides & overrides;
+};
+
+template <class Arguments>
+ScenarioCommand<Arguments> add_command(
+  CLI::App & app, const char * name, const char * description,
+  int (*execute)(const Arguments & arguments), std::optional<int> & exit_code)
+{
+  struct Values
+  {
+    Arguments arguments;
+    Overrides overrides;
+  };
+  const auto values = std::make_shared<Values>();
+  CLI::App & command = *app.add_subcommand(name, description);
+  command.add_option("scenario", values->arguments.scenario)
+    ->description("Scenario file, or the name of an example")
     ->required()
     ->type_name("SCENARIO|EXAMPLE");
-  command.add_option("--set", overrides.set, "Change a value of the file, e.g. initial.q.x=0.3")
+  command.add_option("--set", values->overrides.set)
+    ->description("Change a value of the file, e.g. initial.q.x=0.3")
     ->type_name("PATH=VALUE")
     ->expected(1)
     ->take_all();
+  command.callback(
+    [values, execute, &exit_code]
+    {
+      values->arguments.overrides = values->overrides.all();
+      exit_code = execute(values->arguments);
+    });
+  return {command, values->arguments, values->overrides};
 }
 
-void add_run(CLI::App & command, Overrides & overrides)
+void add_json(CLI::App & command, std::string & json, const char * description)
+{
+  command.add_option("--json", json, description)->type_name("FILE");
+}
+
+void add_run_options(CLI::App & command, Overrides & overrides)
 {
   command.add_option("--until", overrides.until, "End of the run [s]");
   command.add_option("--step", overrides.step, "Step of the integrator [s]");
+}
+
+void add_run(CLI::App & app, std::optional<int> & exit_code)
+{
+  auto [command, run, overrides] =
+    add_command(app, "run", "Simulate a scenario", cdyn::run, exit_code);
+  add_formulation(command, overrides);
+  add_run_options(command, overrides);
+  command.add_option("--csv", run.csv, "Write all outputs as CSV")->type_name("FILE");
+  command.add_option("--events", run.events, "Write all events as CSV")->type_name("FILE");
+  add_json(command, run.json, "Write the report as JSON; - is the standard output");
+  command.add_flag("--quiet", run.quiet, "No table, no progress, no warnings");
+}
+
+void add_solve(CLI::App & app, std::optional<int> & exit_code)
+{
+  auto [command, solve, overrides] = add_command(
+    app, "solve", "Accelerations and forces at the initial state, as JSON", cdyn::solve, exit_code);
+  add_formulation(command, overrides);
+  command.add_flag(
+    "--raw-state", solve.raw_state, "Take q and u as they are given, without assembling");
+  add_json(command, solve.json, "File instead of the standard output");
+}
+
+void add_check(CLI::App & app, std::optional<int> & exit_code)
+{
+  auto [command, check, overrides] = add_command(
+    app, "check", "Validate a scenario; degrees of freedom, rank, redundant rows", cdyn::check,
+    exit_code);
+  add_json(command, check.json, "Write the report as JSON; - instead of text");
+}
+
+void add_compare(CLI::App & app, std::optional<int> & exit_code)
+{
+  auto [command, compare, overrides] = add_command(
+    app, "compare", "All formulations side by side: agreement, time, drift and energy",
+    cdyn::compare, exit_code);
+  add_run_options(command, overrides);
+  add_json(command, compare.json, "Write the report as JSON; - instead of the table");
+  command.add_flag("--quiet", compare.quiet, "No table, no progress, no warnings");
+}
+
+void add_bench(CLI::App & app, std::optional<int> & exit_code)
+{
+  auto [command, bench, overrides] = add_command(
+    app, "bench", "Microseconds of a cycle at the initial state, stage by stage", cdyn::bench,
+    exit_code);
+  add_json(command, bench.json, "Write the times as JSON; - instead of the table");
+}
+
+void add_linearize(CLI::App & app, std::optional<int> & exit_code)
+{
+  auto [command, linearize, overrides] = add_command(
+    app, "linearize", "Linear model about the motion, eigenvalues, largest Lyapunov exponent",
+    cdyn::linearize, exit_code);
+  add_formulation(command, overrides);
+  command.add_option(
+    "--at", linearize.at, "Run until this time first [s]; default: the initial state");
+  command.add_option("--step", overrides.step, "Step of the run and of the linear step [s]");
+  command.add_option("--size", linearize.size, "Size of the deviations of the linear step");
+  command.add_flag(
+    "--lyapunov", linearize.lyapunov, "Largest Lyapunov exponent of the run as well");
+  command.add_option("--until", overrides.until, "End of the run of --lyapunov [s]");
+  add_json(command, linearize.json, "Write the report as JSON; - instead of text");
+}
+
+void add_examples(CLI::App & app, std::optional<int> & exit_code)
+{
+  const auto arguments = std::make_shared<cdyn::ExamplesArguments>();
+  CLI::App & command = *app.add_subcommand("examples", "List the examples");
+  command.add_option("name", arguments->name, "Example")->type_name("NAME");
+  command.add_flag("--show", arguments->show, "Print the file");
+  command.callback([arguments, &exit_code] { exit_code = cdyn::examples(*arguments); });
+}
+
+void add_types(CLI::App & app, std::optional<int> & exit_code)
+{
+  const auto type = std::make_shared<std::string>();
+  CLI::App & command = *app.add_subcommand(
+    "types", "Types of constraints, servo tasks and null-space terms with their keys, as Markdown");
+  command.add_option("type", *type, "One of them")->type_name("TYPE");
+  command.callback([type, &exit_code] { exit_code = cdyn::types(*type); });
 }
 
 }  // namespace
@@ -83,121 +200,22 @@ int main(int argc, char ** argv)
     "Exit codes: 0 done; 2 bad usage, file, key or value; 3 the run or solve could not be "
     "completed or the run is inaccurate; 130, 143 ended by SIGINT, SIGTERM.\nScenario files are "
     "described in doc/scenario.md.");
-
-  cdyn::RunArguments run;
-  Overrides run_overrides;
-  CLI::App * run_command = app.add_subcommand("run", "Simulate a scenario");
-  add_scenario(*run_command, run.scenario, run_overrides);
-  add_formulation(*run_command, run_overrides);
-  add_run(*run_command, run_overrides);
-  run_command->add_option("--csv", run.csv, "Write all outputs as CSV")->type_name("FILE");
-  run_command->add_option("--events", run.events, "Write all events as CSV")->type_name("FILE");
-  run_command->add_option("--json", run.json, "Write the report as JSON; - is the standard output")
-    ->type_name("FILE");
-  run_command->add_flag("--quiet", run.quiet, "No table, no progress, no warnings");
-
-  cdyn::SolveArguments solve;
-  Overrides solve_overrides;
-  CLI::App * solve_command =
-    app.add_subcommand("solve", "Accelerations and forces at the initial state, as JSON");
-  add_scenario(*solve_command, solve.scenario, solve_overrides);
-  add_formulation(*solve_command, solve_overrides);
-  solve_command->add_flag(
-    "--raw-state", solve.raw_state, "Take q and u as they are given, without assembling");
-  solve_command->add_option("--json", solve.json, "File instead of the standard output")
-    ->type_name("FILE");
-
-  cdyn::ScenarioArguments check;
-  Overrides check_overrides;
-  CLI::App * check_command =
-    app.add_subcommand("check", "Validate a scenario; degrees of freedom, rank, redundant rows");
-  add_scenario(*check_command, check.scenario, check_overrides);
-  check_command->add_option("--json", check.json, "Write the report as JSON; - instead of text")
-    ->type_name("FILE");
-
-  cdyn::CompareArguments compare;
-  Overrides compare_overrides;
-  CLI::App * compare_command = app.add_subcommand(
-    "compare", "All formulations side by side: agreement, time, drift and energy");
-  add_scenario(*compare_command, compare.scenario, compare_overrides);
-  add_run(*compare_command, compare_overrides);
-  compare_command
-    ->add_option("--json", compare.json, "Write the report as JSON; - instead of the table")
-    ->type_name("FILE");
-  compare_command->add_flag("--quiet", compare.quiet, "No table, no progress, no warnings");
-
-  cdyn::ScenarioArguments bench;
-  Overrides bench_overrides;
-  CLI::App * bench_command =
-    app.add_subcommand("bench", "Microseconds of a cycle at the initial state, stage by stage");
-  add_scenario(*bench_command, bench.scenario, bench_overrides);
-  bench_command->add_option("--json", bench.json, "Write the times as JSON; - instead of the table")
-    ->type_name("FILE");
-
-  cdyn::LinearizeArguments linearize;
-  Overrides linearize_overrides;
-  CLI::App * linearize_command = app.add_subcommand(
-    "linearize", "Linear model about the motion, eigenvalues, largest Lyapunov exponent");
-  add_scenario(*linearize_command, linearize.scenario, linearize_overrides);
-  add_formulation(*linearize_command, linearize_overrides);
-  linearize_command->add_option(
-    "--at", linearize.at, "Run until this time first [s]; default: the initial state");
-  linearize_command->add_option(
-    "--step", linearize_overrides.step, "Step of the run and of the linear step [s]");
-  linearize_command->add_option(
-    "--size", linearize.size, "Size of the deviations of the linear step");
-  linearize_command->add_flag(
-    "--lyapunov", linearize.lyapunov, "Largest Lyapunov exponent of the run as well");
-  linearize_command->add_option(
-    "--until", linearize_overrides.until, "End of the run of --lyapunov [s]");
-  linearize_command
-    ->add_option("--json", linearize.json, "Write the report as JSON; - instead of text")
-    ->type_name("FILE");
-
-  cdyn::ExamplesArguments examples;
-  CLI::App * examples_command = app.add_subcommand("examples", "List the examples");
-  examples_command->add_option("name", examples.name, "Example")->type_name("NAME");
-  examples_command->add_flag("--show", examples.show, "Print the file");
-
+  std::optional<int> exit_code;
+  for (const auto add :
+       {add_run, add_solve, add_check, add_compare, add_bench, add_linearize, add_examples,
+        add_types})
+  {
+    add(app, exit_code);
+  }
   try
   {
     app.parse(argc, argv);
-    if (*run_command)
+    if (exit_code)
     {
-      run.overrides = run_overrides.all();
-      return cdyn::run(run);
-    }
-    if (*solve_command)
-    {
-      solve.overrides = solve_overrides.all();
-      return cdyn::solve(solve);
-    }
-    if (*check_command)
-    {
-      check.overrides = check_overrides.all();
-      return cdyn::check(check);
-    }
-    if (*compare_command)
-    {
-      compare.overrides = compare_overrides.all();
-      return cdyn::compare(compare);
-    }
-    if (*bench_command)
-    {
-      bench.overrides = bench_overrides.all();
-      return cdyn::bench(bench);
-    }
-    if (*linearize_command)
-    {
-      linearize.overrides = linearize_overrides.all();
-      return cdyn::linearize(linearize);
-    }
-    if (*examples_command)
-    {
-      return cdyn::examples(examples);
+      return *exit_code;
     }
     std::cerr << "cdyn: a subcommand is missing; allowed: run, solve, check, compare, bench, "
-                 "linearize, examples\n"
+                 "linearize, examples, types\n"
                  "Run with --help for more information.\n";
     return cdyn::kBadInput;
   }

@@ -34,17 +34,16 @@ struct Report
 Report analyse(const cd::Scenario & scenario)
 {
   Report report;
-  cd::Workspace workspace(*scenario.dynamics());
+  cd::Workspace workspace = cd::Workspace::unanalysed(*scenario.dynamics());
   scenario.switch_constraints(workspace);
-  report.rank = scenario.dynamics()->analyse(scenario.initial(), workspace);
+  report.rank = workspace.reset(scenario.initial());
   report.underactuation =
     cd::analyse_underactuation(*scenario.dynamics(), scenario.initial(), workspace);
 
   cd::DynamicsOptions options = scenario.dynamics()->options();
   options.stabilisation = cd::Stabilisation::projection();
   const auto active = std::make_shared<const cd::Dynamics>(scenario.active_constraints(), options);
-  cd::Workspace active_workspace(*active);
-  active->analyse(scenario.initial(), active_workspace);
+  cd::Workspace active_workspace(*active, scenario.initial());
   const auto project = [&](double time, Eigen::VectorXd & q)
   { return cd::has_output(active->project_position(time, q, active_workspace)); };
   try
@@ -101,7 +100,7 @@ std::string largest_elements(
 /// Refuses a system whose bodies lack inertia.
 void check_inertia(const std::string & path, const cd::Scenario & scenario)
 {
-  cd::Workspace workspace(*scenario.dynamics());
+  cd::Workspace workspace = cd::Workspace::unanalysed(*scenario.dynamics());
   scenario.switch_constraints(workspace);
   const cd::InertiaReport report =
     cd::analyse_inertia(*scenario.dynamics(), scenario.initial(), workspace);

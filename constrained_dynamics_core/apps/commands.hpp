@@ -63,6 +63,8 @@ int compare(const CompareArguments & arguments);
 int bench(const ScenarioArguments & arguments);
 int linearize(const LinearizeArguments & arguments);
 int examples(const ExamplesArguments & arguments);
+/// Prints the keys of a type, of all types (doc/types.md) for an empty name.
+int types(const std::string & type);
 
 /// The file that an argument names: an existing file, else an example.
 /// @throw std::invalid_argument if it is neither.

@@ -44,12 +44,12 @@ public:
       inputs_ = simulation_.inputs();
       return status;
     }
-    cd::Status status = dynamics().update_kinematics(state.time, state.q, state.u, workspace());
+    cd::Status status = dynamics().set_state(state.time, state.q, state.u, workspace());
     if (status == cd::Status::kOk && law_ != nullptr)
     {
-      status = law_->evaluate(dynamics().system(), workspace().system_data(), inputs_);
+      status = law_->evaluate(dynamics().system(), workspace().change_system_data(), inputs_);
     }
-    return status == cd::Status::kOk ? dynamics().solve_updated(inputs_, workspace()) : status;
+    return status == cd::Status::kOk ? dynamics().solve(inputs_, workspace()) : status;
   }
 
   const cd::Dynamics & dynamics() const { return simulation_.dynamics(); }
@@ -293,8 +293,13 @@ void time_formulations(const cd::Scenario & scenario, FormulationComparison & co
       const cd::Dynamics & with = lane.solver->dynamics();
       const Eigen::VectorXd & inputs = lane.solver->inputs();
       cd::Workspace & workspace = lane.solver->workspace();
-      lane.rows.round([&]() { (void)with.update_rows(state.time, state.q, state.u, workspace); });
-      lane.solve.round([&]() { (void)with.solve_updated(inputs, workspace); });
+      lane.rows.round([&]() { (void)with.evaluate_rows(state.time, state.q, state.u, workspace); });
+      lane.solve.round(
+        [&]()
+        {
+          (void)workspace.change_system_data();  // terms are evaluated again
+          (void)with.solve(inputs, workspace);
+        });
       lane.cycle.round([&]()
                        { (void)with.solve(state.time, state.q, state.u, inputs, workspace); });
     }

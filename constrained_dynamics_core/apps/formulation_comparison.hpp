@@ -30,8 +30,8 @@ struct ComparedRun
 /// CPU time of the calling thread [µs], the least of many rounds.
 struct CycleTimes
 {
-  double rows = 0.0;   ///< Dynamics::update_rows: kinematics and rows
-  double solve = 0.0;  ///< Dynamics::solve_rows: inertia, forces and the formulation
+  double rows = 0.0;   ///< Dynamics::evaluate_rows: kinematics and rows
+  double solve = 0.0;  ///< Dynamics::solve after it: inertia, forces and the formulation
   double cycle = 0.0;  ///< both
 };
 

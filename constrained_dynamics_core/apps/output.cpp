@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <stdexcept>
 
 #include <fcntl.h>
@@ -280,85 +281,109 @@ std::string advice(cd::Status status)
   }
 }
 
-void write_state(cd::JsonWriter & json, const cd::Scenario & scenario, const SolvedState & solved)
+namespace
+{
+
+void write_nulls(cd::JsonWriter & json, std::initializer_list<const char *> keys)
+{
+  for (const char * key : keys)
+  {
+    json.null_entry(key);
+  }
+}
+
+void write_solution(
+  cd::JsonWriter & json, const cd::Scenario & scenario, const SolvedState & solved)
 {
   const cd::System & system = scenario.system();
   const cd::ConstraintSet & set = scenario.dynamics()->constraints();
   const cd::Workspace & workspace = solved.workspace;
   const cd::Solution & solution = workspace.solution();
-  const bool has_output = cd::has_output(solved.status);
   std::vector<std::string> rows;
   for (int row = 0; row < set.row_count(); ++row)
   {
     rows.push_back(set.row_name(row));
   }
+  json.entry("rates", system.coordinate_names(), workspace.terms().rates);
+  json.entry("udot", system.speed_names(), solution.acceleration);
+  json.entry("inputs", system.input_names(), solved.inputs);
+  json.entry("multipliers", rows, solution.multipliers);
+  json.key("residuals").begin_object();
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    json.key(set.row_name(row))
+      .begin_object()
+      .entry("level", cd::to_string(set.row(row).level))
+      .entry("position", workspace.rows().position(row))
+      .entry("velocity", workspace.rows().velocity(row))
+      .entry("active", workspace.is_active(set.constraint_of_row(row)))
+      .end_object();
+  }
+  json.end_object();
+  json.entry("constraint_force", system.speed_names(), solution.constraint_force);
+  write_wrenches(json, set, workspace);
+  json.entry("rank", solution.rank);
+}
 
+void write_rank(cd::JsonWriter & json, const cd::ConstraintSet & set, const cd::RankReport & rank)
+{
+  json.entry("nominal_rank", rank.nominal_rank)
+    .entry("row_count", rank.row_count)
+    .entry("degrees_of_freedom", rank.degrees_of_freedom);
+  write_dependencies(json, set, rank);
+  json.entry("condition", rank.condition);
+}
+
+void write_energy(cd::JsonWriter & json, const cd::System & system, const cd::SystemData & data)
+{
+  const double kinetic = system.kinetic_energy(data);
+  const double potential = system.potential_energy(data);
+  json.key("energy")
+    .begin_object()
+    .entry("kinetic", kinetic)
+    .entry("potential", potential)
+    .entry("total", kinetic + potential)
+    .end_object();
+}
+
+}  // namespace
+
+void write_state(cd::JsonWriter & json, const cd::Scenario & scenario, const SolvedState & solved)
+{
+  const cd::System & system = scenario.system();
+  const cd::Workspace & workspace = solved.workspace;
+  const bool has_output = cd::has_output(solved.status);
   json.entry("status", cd::to_string(solved.status)).entry("time", solved.state.time);
   json.entry("q", system.coordinate_names(), solved.state.q);
   json.entry("u", system.speed_names(), solved.state.u);
   if (has_output)
   {
-    json.entry("rates", system.coordinate_names(), workspace.terms().rates);
-    json.entry("udot", system.speed_names(), solution.acceleration);
-    json.entry("inputs", system.input_names(), solved.inputs);
-    json.entry("multipliers", rows, solution.multipliers);
-    json.key("residuals").begin_object();
-    for (int row = 0; row < set.row_count(); ++row)
-    {
-      json.key(set.row_name(row))
-        .begin_object()
-        .entry("level", cd::to_string(set.row(row).level))
-        .entry("position", workspace.rows().position(row))
-        .entry("velocity", workspace.rows().velocity(row))
-        .entry("active", workspace.is_active(set.constraint_of_row(row)))
-        .end_object();
-    }
-    json.end_object();
-    json.entry("constraint_force", system.speed_names(), solution.constraint_force);
-    write_wrenches(json, set, workspace);
-    json.entry("rank", solution.rank);
+    write_solution(json, scenario, solved);
   }
   else
   {
-    for (const char * key :
-         {"rates", "udot", "inputs", "multipliers", "residuals", "constraint_force", "wrenches",
-          "rank"})
-    {
-      json.null_entry(key);
-    }
+    write_nulls(
+      json, {"rates", "udot", "inputs", "multipliers", "residuals", "constraint_force", "wrenches",
+             "rank"});
   }
   if (solved.rank != nullptr)
   {
-    json.entry("nominal_rank", solved.rank->nominal_rank)
-      .entry("row_count", solved.rank->row_count)
-      .entry("degrees_of_freedom", solved.rank->degrees_of_freedom);
-    write_dependencies(json, set, *solved.rank);
-    json.entry("condition", solved.rank->condition);
+    write_rank(json, scenario.dynamics()->constraints(), *solved.rank);
   }
   else
   {
-    for (const char * key :
-         {"nominal_rank", "row_count", "degrees_of_freedom", "redundant_rows", "dependencies",
-          "condition"})
-    {
-      json.null_entry(key);
-    }
+    write_nulls(
+      json, {"nominal_rank", "row_count", "degrees_of_freedom", "redundant_rows", "dependencies",
+             "condition"});
   }
   if (has_output)
   {
-    const double kinetic = system.kinetic_energy(workspace.system_data());
-    const double potential = system.potential_energy(workspace.system_data());
-    json.entry("inconsistency", solution.inconsistency);
-    json.key("energy")
-      .begin_object()
-      .entry("kinetic", kinetic)
-      .entry("potential", potential)
-      .entry("total", kinetic + potential)
-      .end_object();
+    json.entry("inconsistency", workspace.solution().inconsistency);
+    write_energy(json, system, workspace.system_data());
   }
   else
   {
-    json.null_entry("inconsistency").null_entry("energy");
+    write_nulls(json, {"inconsistency", "energy"});
   }
   Eigen::VectorXd observed = Eigen::VectorXd::Constant(
     static_cast<Eigen::Index>(scenario.observable_names().size()), std::nan(""));

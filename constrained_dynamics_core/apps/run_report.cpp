@@ -51,7 +51,53 @@ std::string describe_events(const RunReport & report)
   return text.str();
 }
 
-/// "a, b and c".
+/// Multipliers and wrenches.
+std::string describe_forces(const RunReport & report, std::size_t width)
+{
+  const Statistics & statistics = report.statistics;
+  const cd::ConstraintSet & set = report.scenario.dynamics()->constraints();
+  std::string text = set.row_count() > 0 ? range_heading("constraint forces", width) : "";
+  for (int i = 0; i < set.size(); ++i)
+  {
+    const cd::Constraint & constraint = set[i];
+    const bool comes_and_goes = report.scenario.contacts()->manages(i);
+    const std::string state = report.scenario.is_active(i) || comes_and_goes ? "" : " (not active)";
+    for (int k = 0; k < constraint.row_count(); ++k)
+    {
+      const int row = set.row_offset(i) + k;
+      text += range_line(
+        "λ " + set.row_name(row) + state, statistics.multipliers[static_cast<std::size_t>(row)],
+        width);
+    }
+    for (std::size_t k = 0; k < constraint.wrench_bodies().size(); ++k)
+    {
+      const std::string name = wrench_name(set, i, static_cast<int>(k));
+      const std::size_t index = static_cast<std::size_t>(set.wrench_offset(i)) + k;
+      text += range_line("|force| " + name, statistics.forces[index], width);
+      text += range_line("|torque| " + name, statistics.torques[index], width);
+    }
+  }
+  return text;
+}
+
+/// Inputs and what the scenario observes.
+std::string describe_inputs(const RunReport & report, std::size_t width)
+{
+  const Statistics & statistics = report.statistics;
+  const std::vector<std::string> & inputs = report.scenario.system().input_names();
+  std::string text = inputs.empty() ? "" : range_heading("inputs", width);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+  {
+    text += range_line("τ " + inputs[i], statistics.inputs[i], width);
+  }
+  text += statistics.observables.empty() ? "" : range_heading("observed", width);
+  for (std::size_t i = 0; i < statistics.observables.size(); ++i)
+  {
+    text += range_line(report.scenario.observable_names()[i], statistics.observables[i], width);
+  }
+  return text;
+}
+
 std::string describe_heading(const RunReport & report)
 {
   const cd::Scenario & scenario = report.scenario;
@@ -173,82 +219,6 @@ std::string describe_state(const cd::System & system, const cd::State & state)
   return text.str();
 }
 
-void write_range(cd::JsonWriter & json, const std::string & name, const Range & range, bool ends)
-{
-  json.key(name).begin_object();
-  if (ends)
-  {
-    json.entry("start", range.first).entry("end", range.last);
-  }
-  json.entry("min", range.min).entry("max", range.max).entry("rms", range.rms()).end_object();
-}
-
-void write_accuracy(cd::JsonWriter & json, const RunReport & report)
-{
-  const cd::EnergyBalance & energy = report.result.energy;
-  json.key("balance");
-  if (energy.available)
-  {
-    json.begin_object().entry("start", energy.start).entry("end", energy.end);
-    json.key("work").begin_object();
-    for (std::size_t k = 0; k < cd::kWorkKinds; ++k)
-    {
-      json.entry(cd::to_string(static_cast<cd::Work>(k)), energy.work[k]);
-    }
-    json.end_object()
-      .entry("error", energy.error)
-      .entry("largest_error", energy.largest_error)
-      .entry("time_of_largest_error", energy.time_of_largest_error)
-      .entry("scale", energy.scale)
-      .entry("relative_error", energy.relative_error())
-      .end_object();
-  }
-  else
-  {
-    json.null();
-  }
-  json.entry("step_error", report.result.step_error)
-    .entry("error_tolerance", report.scenario.run().integration.error_tolerance)
-    .entry("accurate", report.result.is_accurate);
-  json.key("rows").begin_object();
-  const cd::ConstraintSet & set = report.scenario.dynamics()->constraints();
-  const auto write = [&](const char * name, const cd::RowTrouble & trouble)
-  {
-    json.key(name).begin_array();
-    for (const int row : trouble.rows)
-    {
-      json.value(set.row_name(row));
-    }
-    json.end_array();
-  };
-  write("singular", report.result.singular_rows);
-  write("inconsistent", report.result.inconsistent_rows);
-  write("unmet", report.result.unmet_rows);
-  json.end_object();
-}
-
-void write_limits(cd::JsonWriter & json, const RunReport & report)
-{
-  json.key("limits")
-    .begin_object()
-    .entry("mode", cd::to_string(report.scenario.run().limits))
-    .key("exceeded")
-    .begin_array();
-  for (const cd::ExceededLimit & limit : report.result.exceeded_limits)
-  {
-    json.begin_object()
-      .entry(
-        "coordinate",
-        report.scenario.system().coordinate_names()[static_cast<std::size_t>(limit.coordinate)])
-      .entry("kind", cd::to_string(limit.kind))
-      .entry("limit", limit.limit)
-      .entry("value", limit.value)
-      .entry("first_time", limit.first_time)
-      .end_object();
-  }
-  json.end_array().end_object();
-}
-
 /// What is wrong with the accuracy, and what to do about it; empty: nothing.
 std::string inaccuracy(const RunReport & report)
 {
@@ -327,60 +297,14 @@ std::string describe(const RunReport & report)
 {
   const Statistics & statistics = report.statistics;
   const cd::ConstraintSet & set = report.scenario.dynamics()->constraints();
-  std::ostringstream text;
-  text << describe_heading(report);
   std::size_t width = 24;
-  const auto row = [&](const std::string & name, const Range & range)
-  {
-    text << "  " << pad(name, width) << pad(format(range.min, 6), 15)
-         << pad(format(range.max, 6), 15) << format(range.rms(), 6) << "\n";
-  };
   for (int i = 0; i < set.row_count(); ++i)
   {
     width = std::max(width, set.row_name(i).size() + 4);
   }
-  if (set.row_count() > 0)
-  {
-    text << pad("constraint forces", width + 2) << pad("min", 15) << pad("max", 15) << "rms\n";
-  }
-  for (int i = 0; i < set.size(); ++i)
-  {
-    const cd::Constraint & constraint = set[i];
-    const bool comes_and_goes = report.scenario.contacts()->manages(i);
-    const std::string state = report.scenario.is_active(i) || comes_and_goes ? "" : " (not active)";
-    for (int k = 0; k < constraint.row_count(); ++k)
-    {
-      const int index = set.row_offset(i) + k;
-      row(
-        "λ " + set.row_name(index) + state,
-        statistics.multipliers[static_cast<std::size_t>(index)]);
-    }
-    for (std::size_t k = 0; k < constraint.wrench_bodies().size(); ++k)
-    {
-      const std::string name = wrench_name(set, i, static_cast<int>(k));
-      const std::size_t index = static_cast<std::size_t>(set.wrench_offset(i)) + k;
-      row("|force| " + name, statistics.forces[index]);
-      row("|torque| " + name, statistics.torques[index]);
-    }
-  }
-  const std::vector<std::string> & inputs = report.scenario.system().input_names();
-  if (!inputs.empty())
-  {
-    text << pad("inputs", width + 2) << pad("min", 15) << pad("max", 15) << "rms\n";
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-    {
-      row("τ " + inputs[i], statistics.inputs[i]);
-    }
-  }
-  if (!statistics.observables.empty())
-  {
-    text << pad("observed", width + 2) << pad("min", 15) << pad("max", 15) << "rms\n";
-    for (std::size_t i = 0; i < statistics.observables.size(); ++i)
-    {
-      row(report.scenario.observable_names()[i], statistics.observables[i]);
-    }
-  }
-  text << report.servo.describe(width);
+  std::ostringstream text;
+  text << describe_heading(report) << describe_forces(report, width)
+       << describe_inputs(report, width) << report.servo.describe(width);
   if (statistics.position.row >= 0)
   {
     text << "largest |φ|       " << format(statistics.position.size, 3) << " ("
@@ -413,96 +337,6 @@ std::string describe(const RunReport & report)
     }
   }
   return text.str();
-}
-
-std::string to_json(const RunReport & report, const std::string & initial, cd::Status final_status)
-{
-  const Statistics & statistics = report.statistics;
-  const cd::ConstraintSet & set = report.scenario.dynamics()->constraints();
-  cd::JsonWriter json;
-  json.begin_object()
-    .entry("scenario", report.scenario.name())
-    .entry("formulation", report.scenario.dynamics()->formulation().name())
-    .entry("integrator", cd::to_string(report.scenario.run().integration.integrator))
-    .entry("step", report.scenario.run().integration.step)
-    .entry("status", cd::to_string(report.result.status))
-    .entry("completed", report.result.completed)
-    .entry("time", report.result.time)
-    .entry("steps", report.result.steps)
-    .entry("evaluations", report.result.evaluations)
-    .entry("singular_evaluations", report.result.singular_evaluations)
-    .entry("inconsistent_evaluations", report.result.inconsistent_evaluations)
-    .entry("outputs", statistics.outputs)
-    .entry("wall_time", report.wall_time)
-    .entry("start_time", report.scenario.initial().time)
-    .entry("until", report.scenario.run().until);
-  write_accuracy(json, report);
-  write_limits(json, report);
-  std::vector<std::string> warnings = report.scenario.warnings();
-  const std::vector<std::string> of_run = run_warnings(report);
-  warnings.insert(warnings.end(), of_run.begin(), of_run.end());
-  json.entry("warnings", warnings);
-  statistics.write_energy(json);
-  statistics.write_violation(json);
-  json.key("multipliers").begin_object();
-  for (int row = 0; row < set.row_count(); ++row)
-  {
-    write_range(
-      json, set.row_name(row), statistics.multipliers[static_cast<std::size_t>(row)], false);
-  }
-  json.end_object();
-  json.key("inputs").begin_object();
-  for (std::size_t i = 0; i < statistics.inputs.size(); ++i)
-  {
-    write_range(json, report.scenario.system().input_names()[i], statistics.inputs[i], false);
-  }
-  json.end_object();
-  json.key("wrenches").begin_object();
-  for (int i = 0; i < set.size(); ++i)
-  {
-    for (std::size_t k = 0; k < set[i].wrench_bodies().size(); ++k)
-    {
-      const std::size_t index = static_cast<std::size_t>(set.wrench_offset(i)) + k;
-      json.key(wrench_name(set, i, static_cast<int>(k))).begin_object();
-      write_range(json, "force", statistics.forces[index], false);
-      write_range(json, "torque", statistics.torques[index], false);
-      json.end_object();
-    }
-  }
-  json.end_object();
-  json.key("observe").begin_object();
-  for (std::size_t i = 0; i < statistics.observables.size(); ++i)
-  {
-    write_range(json, report.scenario.observable_names()[i], statistics.observables[i], true);
-  }
-  json.end_object();
-  report.servo.write(json);
-  json.key("events").begin_array();
-  for (const cd::ContactEvent & event : report.simulation.events())
-  {
-    json.begin_object()
-      .entry("time", event.time)
-      .entry("constraint", owner_of(set, event))
-      .entry("kind", cd::to_string(event.kind))
-      .entry("impulse", event.impulse)
-      .entry("friction_impulse", event.friction_impulse)
-      .entry("speed_before", event.speed_before)
-      .entry("speed_after", event.speed_after)
-      .entry("energy_change", event.energy_change)
-      .entry("restitution_scale", event.restitution_scale)
-      .end_object();
-  }
-  json.end_array();
-  // The initial state was written when it was known.
-  json.key("initial").value_as_is(initial);
-  json.key("final").begin_object();
-  write_state(
-    json, report.scenario,
-    {final_status, report.simulation.state(), report.simulation.inputs(),
-     report.simulation.workspace(), &report.rank});
-  json.end_object();
-  json.end_object();
-  return json.text();
 }
 
 std::string describe_end(const RunReport & report)

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "output.hpp"
+
 namespace cdyn
 {
 
@@ -22,6 +24,27 @@ void Range::add(double value)
   max = std::max(max, value);
   squares += value * value;
   ++count;
+}
+
+void Range::write(cd::JsonWriter & json, const std::string & name, bool ends) const
+{
+  json.key(name).begin_object();
+  if (ends)
+  {
+    json.entry("start", first).entry("end", last);
+  }
+  json.entry("min", min).entry("max", max).entry("rms", rms()).end_object();
+}
+
+std::string range_heading(const std::string & title, std::size_t width)
+{
+  return pad(title, width + 2) + pad("min", 15) + pad("max", 15) + "rms\n";
+}
+
+std::string range_line(const std::string & name, const Range & range, std::size_t width)
+{
+  return "  " + pad(name, width) + pad(format(range.min, 6), 15) + pad(format(range.max, 6), 15) +
+         format(range.rms(), 6) + "\n";
 }
 
 void Violation::add(double value, int of_row)

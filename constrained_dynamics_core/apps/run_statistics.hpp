@@ -29,7 +29,13 @@ struct Range
 
   void add(double value);
   double rms() const { return count > 0 ? std::sqrt(squares / static_cast<double>(count)) : 0.0; }
+  /// An entry of that name. @param ends with the values at start and end, too.
+  void write(constrained_dynamics::JsonWriter & json, const std::string & name, bool ends) const;
 };
+
+/// Heading and line of a table of ranges. @param width of the names.
+std::string range_heading(const std::string & title, std::size_t width);
+std::string range_line(const std::string & name, const Range & range, std::size_t width);
 
 /// Largest size of a residual, and whose it is.
 struct Violation

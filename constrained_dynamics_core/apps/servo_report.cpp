@@ -13,13 +13,13 @@ namespace cdyn
 namespace cd = constrained_dynamics;
 
 ServoReport::ServoReport(const cd::Simulation & simulation)
-: law_(dynamic_cast<const cd::ServoInputLaw *>(simulation.input_law()))
+: law_(simulation.input_law() ? simulation.input_law()->as_servo() : nullptr)
 {
   if (law_)
   {
     errors_.resize(static_cast<std::size_t>(law_->law().row_count()));
     residuals_.resize(errors_.size());
-    gave_way_.assign(law_->law().tasks().size(), false);
+    relaxed_.assign(law_->law().tasks().size(), false);
     at_limit_.assign(law_->servo().result().at_motion_limit.size(), false);
   }
 }
@@ -71,9 +71,9 @@ void ServoReport::add()
     errors_[row].add(result.error(static_cast<Eigen::Index>(row)));
     residuals_[row].add(result.residual(static_cast<Eigen::Index>(row)));
   }
-  for (std::size_t task = 0; task < gave_way_.size(); ++task)
+  for (std::size_t task = 0; task < relaxed_.size(); ++task)
   {
-    gave_way_[task] = gave_way_[task] || result.gave_way[task];
+    relaxed_[task] = relaxed_[task] || result.relaxed[task];
   }
   for (std::size_t i = 0; i < at_limit_.size(); ++i)
   {
@@ -102,12 +102,10 @@ std::string ServoReport::describe(std::size_t width) const
     return "";
   }
   const cd::ServoLaw & law = law_->law();
-  text << pad("servo errors", width + 2) << pad("min", 15) << pad("max", 15) << "rms\n";
+  text << range_heading("servo errors", width);
   for (std::size_t row = 0; row < errors_.size(); ++row)
   {
-    const Range & range = errors_[row];
-    text << "  " << pad(law.row_name(static_cast<int>(row)), width) << pad(format(range.min, 6), 15)
-         << pad(format(range.max, 6), 15) << format(range.rms(), 6) << "\n";
+    text << range_line(law.row_name(static_cast<int>(row)), errors_[row], width);
   }
   const cd::ServoInputLaw::Counts & counts = law_->counts();
   const cd::ServoResult & result = law_->servo().result();
@@ -117,16 +115,16 @@ std::string ServoReport::describe(std::size_t width) const
        << counts.evaluations << " evaluations " << counts.singular << " singular, "
        << counts.inconsistent << " inconsistent, " << counts.limited << " limited\n";
   std::string missed;
-  for (std::size_t task = 0; task < gave_way_.size(); ++task)
+  for (std::size_t task = 0; task < relaxed_.size(); ++task)
   {
-    if (gave_way_[task])
+    if (relaxed_[task])
     {
       missed += (missed.empty() ? "" : ", ") + law.tasks()[task].constraint->name();
     }
   }
   if (!missed.empty())
   {
-    text << "gave way          " << missed << "\n";
+    text << "relaxed           " << missed << "\n";
   }
   std::string limited;
   for (const std::string & name : limited_coordinates())
@@ -169,23 +167,16 @@ void ServoReport::write(cd::JsonWriter & json) const
     .entry("stopped_evaluations", counts.stopped)
     .entry("limits_reached", limited_coordinates());
   json.key("tasks").begin_object();
-  for (std::size_t task = 0; task < gave_way_.size(); ++task)
+  for (std::size_t task = 0; task < relaxed_.size(); ++task)
   {
     json.key(law.tasks()[task].constraint->name()).begin_object();
-    json.entry("gave_way", static_cast<bool>(gave_way_[task]));
+    json.entry("relaxed", static_cast<bool>(relaxed_[task]));
     json.key("error").begin_object();
     const int offset = law.row_offset(static_cast<int>(task));
     const auto & rows = law.tasks()[task].constraint->rows();
     for (std::size_t k = 0; k < rows.size(); ++k)
     {
-      const Range & range = errors_[static_cast<std::size_t>(offset) + k];
-      json.key(rows[k].label).begin_object();
-      json.entry("start", range.first)
-        .entry("end", range.last)
-        .entry("min", range.min)
-        .entry("max", range.max)
-        .entry("rms", range.rms());
-      json.end_object();
+      errors_[static_cast<std::size_t>(offset) + k].write(json, rows[k].label, true);
     }
     json.end_object();
     json.end_object();

@@ -37,7 +37,7 @@ private:
   const constrained_dynamics::ServoInputLaw * law_;
   std::vector<Range> errors_;
   std::vector<Range> residuals_;
-  std::vector<bool> gave_way_;
+  std::vector<bool> relaxed_;
   std::vector<bool> at_limit_;  // of each coordinate: a limit of position or velocity was reached
 };
 

@@ -39,8 +39,7 @@ Solved solve_initial(const cd::Scenario & scenario)
     if (solved.simulation->has_contacts())
     {
       // The rank of what acts now, contacts that have closed among it.
-      solved.rank =
-        scenario.dynamics()->analyse(solved.simulation->state(), solved.simulation->workspace());
+      solved.rank = solved.simulation->workspace().reset(solved.simulation->state());
     }
   }
   catch (const std::invalid_argument &)
@@ -66,7 +65,7 @@ std::string named_rows(const cd::Scenario & scenario, const Solved & solved)
   const bool is_singular = solved.status == cd::Status::kSingular;
   if (
     (!is_singular && solved.status != cd::Status::kInconsistent) ||
-    dynamics.update_rows(state.time, state.q, state.u, workspace) != cd::Status::kOk)
+    dynamics.evaluate_rows(state.time, state.q, state.u, workspace) != cd::Status::kOk)
   {
     return {};
   }

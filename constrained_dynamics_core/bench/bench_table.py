@@ -19,10 +19,20 @@ OURS = "auto"
 
 # Ratio to constraintDynamics that `auto` must reach.
 BARS = {
-    "W1": 0.40, "W2a": 0.60, "W2b": 0.58, "W3": 0.60, "W5": 0.72, "W6a": 0.33, "W6b": 0.19,
-    "W4a_20": 0.13, "W4a_80": 0.015,
-    "W4b_20": 0.65, "W4b_80": 0.40, "W4b_200": 0.14,
-    "W4c_20": 0.28, "W4c_80": 0.04,
+    "W1": 0.40,
+    "W2a": 0.60,
+    "W2b": 0.58,
+    "W3": 0.60,
+    "W5": 0.72,
+    "W6a": 0.33,
+    "W6b": 0.19,
+    "W4a_20": 0.13,
+    "W4a_80": 0.015,
+    "W4b_20": 0.65,
+    "W4b_80": 0.40,
+    "W4b_200": 0.14,
+    "W4c_20": 0.28,
+    "W4c_80": 0.04,
 }
 # Exponent of N that the cost of `auto` must not exceed in W4a, W4b and W4c.
 GROWTH_BAR = 1.2
@@ -82,8 +92,7 @@ class Workload:
 
     def best_exact_peer(self):
         """The fastest peer within the error limit; None where there is none."""
-        exact = [m for m in PEERS & set(self.time)
-                 if self.is_comparable(m) and self.error[m] <= self.error_limit]
+        exact = [m for m in PEERS & set(self.time) if self.is_comparable(m) and self.error[m] <= self.error_limit]
         return min(exact, key=lambda m: self.time[m], default=None)
 
 
@@ -126,17 +135,45 @@ def bars_table(workloads):
         name = w.name + ("¹" if w.stand_in else "")
         rank = f" ({w.rank})" if w.rank != w.rows else ""
         error = w.error.get(OURS, math.inf)
-        rows.append([
-            name, w.text, str(w.speeds), f"{w.rows}{rank}", number(w.time.get(BASE)),
-            number(w.time.get(OURS)), number(ratio, 2), "" if bar is None else str(bar),
-            "" if bar is None or ratio is None else verdict(ratio, bar),
-            "–" if peer is None else f"{title(peer)} {number(w.ratio(peer), 2)}",
-            "–" if peer is None or OURS not in w.time else verdict(w.time[OURS], w.time[peer]),
-            number(w.time.get(OURS, math.nan) / w.time[FLOOR], 2) if FLOOR in w.time else "–",
-            error_text(error), error_text(w.error_limit), verdict(error, w.error_limit)])
+        rows.append(
+            [
+                name,
+                w.text,
+                str(w.speeds),
+                f"{w.rows}{rank}",
+                number(w.time.get(BASE)),
+                number(w.time.get(OURS)),
+                number(ratio, 2),
+                "" if bar is None else str(bar),
+                "" if bar is None or ratio is None else verdict(ratio, bar),
+                "–" if peer is None else f"{title(peer)} {number(w.ratio(peer), 2)}",
+                "–" if peer is None or OURS not in w.time else verdict(w.time[OURS], w.time[peer]),
+                number(w.time.get(OURS, math.nan) / w.time[FLOOR], 2) if FLOOR in w.time else "–",
+                error_text(error),
+                error_text(w.error_limit),
+                verdict(error, w.error_limit),
+            ]
+        )
     return table(
-        ["workload", "system", "n", "rows (rank)", "constraintDynamics µs", "`auto` µs", "ratio", "bar", "",
-         "best exact peer, ratio", "not slower", "`auto` / aba", "error", "limit", ""], rows)
+        [
+            "workload",
+            "system",
+            "n",
+            "rows (rank)",
+            "constraintDynamics µs",
+            "`auto` µs",
+            "ratio",
+            "bar",
+            "",
+            "best exact peer, ratio",
+            "not slower",
+            "`auto` / aba",
+            "error",
+            "limit",
+            "",
+        ],
+        rows,
+    )
 
 
 def all_methods(workloads):
@@ -199,21 +236,27 @@ def tables(results):
     workloads = [Workload(r) for r in results["workloads"]]
     machine = results["machine"]
     text = "# Benchmark\n\n"
-    text += (f"{results['date']}, {machine['cores']} cores {machine['cpu']}, {machine['compiler']}, "
-             f"{results['repetitions']} repetitions in random order, smallest CPU time. One constrained forward "
-             "dynamics: kinematics, inertia, bias, rows, accelerations, multipliers; the library also gives the "
-             "generalized constraint force and the wrenches.\n\n")
+    text += (
+        f"{results['date']}, {machine['cores']} cores {machine['cpu']}, {machine['compiler']}, "
+        f"{results['repetitions']} repetitions in random order, smallest CPU time. One constrained forward "
+        "dynamics: kinematics, inertia, bias, rows, accelerations, multipliers; the library also gives the "
+        "generalized constraint force and the wrenches.\n\n"
+    )
     text += "## `auto` against its bars\n\n" + bars_table(workloads)
     if any(w.stand_in for w in workloads):
-        text += ("\n¹ Peers cannot express these rows; they are given a point that is held, three rows, which is "
-                 "another problem of a similar cost.\n")
+        text += (
+            "\n¹ Peers cannot express these rows; they are given a point that is held, three rows, which is "
+            "another problem of a similar cost.\n"
+        )
     text += "\nPlanar loops cost Pinocchio, Simbody and MuJoCo three rows each against two.\n"
     text += "\n## Ratio to constraintDynamics\n\n" + method_table(workloads, ratio_entry)
     growth = growth_table(workloads)
     if growth:
         text += f"\n## Growth: exponent of N (bar for `auto`: {GROWTH_BAR})\n\n" + growth
-    text += ("\n## Relative error of the accelerations\n\nAgainst a solution in long double arithmetic.\n\n"
-             + method_table(workloads, error_entry))
+    text += (
+        "\n## Relative error of the accelerations\n\nAgainst a solution in long double arithmetic.\n\n"
+        + method_table(workloads, error_entry)
+    )
     for name, reason in results["left_out"].items():
         text += f"\nLeft out: {name}: {reason}\n"
     return text

@@ -21,7 +21,7 @@ class DenseKkt : public Method
 public:
   explicit DenseKkt(const Workload & workload)
   : dynamics_(workload.constraint_set()),
-    workspace_(dynamics_),
+    workspace_(Workspace::unanalysed(dynamics_)),
     state_(workload.state),
     inputs_(workload.inputs)
   {
@@ -35,9 +35,9 @@ public:
 
   void run() override
   {
-    Status status = dynamics_.update_rows(state_.time, state_.q, state_.u, workspace_);
-    status = worse(status, dynamics_.system().update_dynamics(workspace_.system_data()));
-    const SystemTerms & terms = workspace_.terms();
+    Status status = dynamics_.evaluate_rows(state_.time, state_.q, state_.u, workspace_);
+    status = worse(status, dynamics_.evaluate_terms(workspace_));
+    const Terms terms = workspace_.terms();
     const Rows & rows = workspace_.rows();
     const Eigen::Index n = terms.mass_matrix.rows();
     const Eigen::Index m = rows.jacobian.rows();

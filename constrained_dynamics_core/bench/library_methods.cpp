@@ -18,11 +18,10 @@ class Library : public Method
 public:
   Library(const Workload & workload, const std::string & formulation)
   : dynamics_(workload.constraint_set(), {}, make_formulation(formulation)),
-    workspace_(dynamics_),
+    workspace_(dynamics_, workload.state),
     state_(workload.state),
     inputs_(workload.inputs)
   {
-    dynamics_.analyse(state_, workspace_);  // as a user would
   }
 
   void run() override

@@ -21,15 +21,15 @@ Reference reference_of(const Workload & workload)
   using Matrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
   using Vector = Eigen::Matrix<long double, Eigen::Dynamic, 1>;
   const Dynamics dynamics(workload.constraint_set());
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   const State & state = workload.state;
-  Status status = dynamics.update_rows(state.time, state.q, state.u, workspace);
-  status = worse(status, dynamics.system().update_dynamics(workspace.system_data()));
+  Status status = dynamics.evaluate_rows(state.time, state.q, state.u, workspace);
+  status = worse(status, dynamics.evaluate_terms(workspace));
   if (status != Status::kOk)
   {
     throw std::logic_error("bench: the terms of " + workload.name + ": " + to_string(status));
   }
-  const SystemTerms & terms = workspace.terms();
+  const Terms terms = workspace.terms();
   const Eigen::MatrixXd & Q = terms.mass_matrix;
   const Eigen::MatrixXd & A = workspace.rows().jacobian;
 

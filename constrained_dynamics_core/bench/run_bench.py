@@ -40,10 +40,21 @@ def run_workload(program, name, effort):
         out = os.path.join(folder, "out.json")
         # Random order: a fixed one makes the first method look slower by up to a third.
         run = subprocess.run(
-            [program, "--workload", name, f"--benchmark_out={out}", "--benchmark_out_format=json",
-             f"--benchmark_repetitions={effort['repetitions']}", f"--benchmark_min_time={effort['seconds']}",
-             "--benchmark_enable_random_interleaving=true"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+            [
+                program,
+                "--workload",
+                name,
+                f"--benchmark_out={out}",
+                "--benchmark_out_format=json",
+                f"--benchmark_repetitions={effort['repetitions']}",
+                f"--benchmark_min_time={effort['seconds']}",
+                "--benchmark_enable_random_interleaving=true",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
         notes = [line for line in run.stderr.splitlines() if "left out" in line or line.startswith("cd_bench")]
         if run.returncode != 0:
             raise RuntimeError(notes[-1] if notes else f"exit code {run.returncode}")
@@ -68,7 +79,10 @@ def main():
 
     names = subprocess.run(
         [arguments.program, "--list"] + (["--quick"] if arguments.quick else []),
-        stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout.split()
     if arguments.only:
         wanted = arguments.only.split(",")
         unknown = sorted(set(wanted) - set(names))
@@ -76,8 +90,13 @@ def main():
             sys.exit(f"run_bench.py: workload {unknown[0]}; allowed: {', '.join(names)}")
         names = wanted
     results = {
-        "date": datetime.date.today().isoformat(), "machine": machine(), "repetitions": effort["repetitions"],
-        "quick": arguments.quick, "workloads": [], "left_out": {}}
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "repetitions": effort["repetitions"],
+        "quick": arguments.quick,
+        "workloads": [],
+        "left_out": {},
+    }
     for i, name in enumerate(names):
         print(f"[{i + 1}/{len(names)}] {name:8}", end=" ", flush=True)
         start = time.monotonic()
@@ -89,8 +108,11 @@ def main():
             continue
         results["workloads"].append(workload)
         summary = bench_table.Workload(workload)
-        print(f"{time.monotonic() - start:5.1f} s   auto {bench_table.number(summary.time.get('auto'))} µs, "
-              f"ratio {bench_table.number(summary.ratio('auto'), 2)}", flush=True)
+        print(
+            f"{time.monotonic() - start:5.1f} s   auto {bench_table.number(summary.time.get('auto'))} µs, "
+            f"ratio {bench_table.number(summary.ratio('auto'), 2)}",
+            flush=True,
+        )
     if not results["workloads"]:
         sys.exit("run_bench.py: no workload ran")
     results["machine"]["compiler"] = results["workloads"][0]["context"]["compiler"]

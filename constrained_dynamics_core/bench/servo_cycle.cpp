@@ -45,9 +45,9 @@ struct Cycle
         std::vector<ServoTask>{
           {std::make_shared<PoseServo>("hand", scenario.system(), hand, "world"), {}, 0}});
     }
-    workspace = std::make_unique<ServoWorkspace>(*law);
+    workspace = std::make_unique<ServoWorkspace>(*law, scenario.initial());
     scenario.switch_constraints(workspace->dynamics());
-    law->prepare(scenario.initial(), *workspace);
+    law->reset(scenario.initial(), *workspace);
   }
 
   void run(benchmark::State & state)

@@ -144,10 +144,11 @@ void set_state(Workload & workload, const Values & values)
     workload.inputs(i) = 2.0 * std::cos(1.0 + i);
   }
   const Dynamics dynamics(workload.constraint_set());
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   Status status = dynamics.project_velocity(0.0, workload.state.q, workload.state.u, workspace);
   status = worse(
     status, dynamics.solve(0.0, workload.state.q, workload.state.u, workload.inputs, workspace));
+  status = worse(status, dynamics.evaluate_terms(workspace));
   const double residual = workspace.rows().position.lpNorm<Eigen::Infinity>();
   if (!has_output(status) || residual > 1e-9)
   {

@@ -7,31 +7,46 @@
 
 Exit codes: 0; 1 where a link leads nowhere, each named; 2 where a tool is missing or fails.
 """
+
 import argparse
 import html
 import os
-from pathlib import Path
 import re
 import shutil
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import markdown2
 
 HERE = Path(__file__).resolve().parent
 CORE = HERE.parent
-# In this order where they are there; each is named by its file, its title is its first heading.
-PATHS = [HERE / "equations.md", HERE / "scenario.md", HERE / "python.md", CORE.parent / "constrained_dynamics_ros" / "doc" / "ros.md",
-         HERE / "performance.md"]
+# In this order, as far as they exist; each is named by its file, and its title is its first heading.
+ROS = CORE.parent / "constrained_dynamics_ros" / "doc"
+PATHS = [
+    HERE / "mathematics.md",
+    HERE / "equations.md",
+    HERE / "contacts.md",
+    HERE / "scenario.md",
+    HERE / "types.md",
+    HERE / "python.md",
+    ROS / "your_robot.md",
+    ROS / "ros.md",
+    HERE / "performance.md",
+    HERE / "limits.md",
+    HERE / "extending.md",
+]
 STYLE = """
-body { margin: 0 auto; max-width: 1000px; padding: 0 1.2rem 4rem; font: 16px/1.55 system-ui, sans-serif; color: #1f2933; }
+body { margin: 0 auto; max-width: 1000px; padding: 0 1.2rem 4rem; font: 16px/1.55 system-ui, sans-serif;
+  color: #1f2933; }
 nav { padding: 0.8rem 0; font-size: 0.92rem; border-bottom: 1px solid #d5dbe1; } nav a { margin-right: 1.1rem; }
 a { color: #0072b2; } h1 { font-size: 1.7rem; } h2 { margin-top: 2rem; border-bottom: 1px solid #e4e7eb; }
 pre { background: #f5f7fa; padding: 10px; overflow-x: auto; font-size: 0.86rem; } code { font-size: 0.9em; }
 table { border-collapse: collapse; font-size: 0.9rem; display: block; overflow-x: auto; }
 td, th { border: 1px solid #e4e7eb; padding: 3px 8px; text-align: left; vertical-align: top; }
-.equation { font-weight: 600; color: #0072b2; text-decoration: none; } :target { background: #fff3bf; } img { max-width: 100%; }
+.equation { font-weight: 600; color: #0072b2; text-decoration: none; } :target { background: #fff3bf; }
+img { max-width: 100%; }
 """
 NUMBER = re.compile(r"\((E\d+)('?)\)")
 # Text between tags; what is inside of a link is left alone.
@@ -55,14 +70,20 @@ def say(number, total, what):
 
 def link_numbers(text, prefix, known):
     """(E7) in the text of a page becomes a link to that equation; prefix: way to the page of the equations."""
-    link = lambda found: found[0] if found[1] not in known else '<a class="equation" href="%s#%s">%s</a>' % (
-        prefix, found[1], found[0])
+
+    def link(found):
+        return (
+            found[0]
+            if found[1] not in known
+            else '<a class="equation" href="%s#%s">%s</a>' % (prefix, found[1], found[0])
+        )
+
     pieces = PIECES.split(text)
     return "".join(piece if piece.startswith("<") else NUMBER.sub(link, piece) for piece in pieces)
 
 
 def mark_equations(text):
-    """In the page of the equations, gives each number an anchor where it first stands in a displayed line, else in a table, a list, a text."""
+    """Gives each number of the equations page an anchor where it first appears: in a displayed line, else elsewhere."""
     seen = set()
 
     def anchor(found):
@@ -80,19 +101,25 @@ def mark_equations(text):
 
 def page(title, body, gallery):
     links = ["<a href='index.html'>Documentation</a>"]
-    links += ["<a href='%s.html'>%s</a>" % (name, name.capitalize()) for name in GUIDES]
+    links += ["<a href='%s.html'>%s</a>" % (name, name.replace("_", " ").capitalize()) for name in GUIDES]
     links += ["<a href='cpp/annotated.html'>C++ API</a>", "<a href='python/index.html'>Python API</a>"]
     if gallery:
         links.append("<a href='%s'>Gallery</a>" % gallery)
     return (
-        "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
-        "<title>%s</title><style>%s</style></head><body><nav>%s</nav>%s</body></html>\n" % (
-            html.escape(title), STYLE, "".join(links), body))
+        "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width'>"
+        "<title>%s</title><style>%s</style></head><body><nav>%s</nav>%s</body></html>\n"
+        % (html.escape(title), STYLE, "".join(links), body)
+    )
 
 
 def render(path):
     text = path.read_text(encoding="utf-8")
-    body = str(markdown2.markdown(text, extras=["tables", "fenced-code-blocks", "header-ids", "cuddled-lists", "code-friendly"]))
+    body = str(
+        markdown2.markdown(
+            text, extras=["tables", "fenced-code-blocks", "header-ids", "cuddled-lists", "code-friendly"]
+        )
+    )
     # Guides refer to each other by their files.
     return re.sub(r'href="(?:[^":]*/)?(%s)\.md' % "|".join(GUIDES), r'href="\1.html', body)
 
@@ -112,13 +139,18 @@ def write_guides(out, gallery):
 
 def write_index(out, known, gallery):
     items = ["<li><a href='%s.html'>%s</a></li>" % (name, html.escape(title_of(path))) for name, path in GUIDES.items()]
-    items += ["<li><a href='cpp/annotated.html'>C++ API</a>: classes and functions of the headers</li>",
-              "<li><a href='python/index.html'>Python API</a></li>"]
+    items += [
+        "<li><a href='cpp/annotated.html'>C++ API</a>: classes and functions of the headers</li>",
+        "<li><a href='python/index.html'>Python API</a></li>",
+    ]
     if gallery:
-        items.append("<li><a href='%s'>Gallery</a>: all scenarios, and the figures of the source documents</li>" % gallery)
+        items.append(
+            "<li><a href='%s'>Gallery</a>: all scenarios, and the figures of the source documents</li>" % gallery
+        )
     numbers = sorted(known, key=lambda name: int(name[1:]))
     equations = " ".join("<a class='equation' href='equations.html#%s'>(%s)</a>" % (n, n) for n in numbers)
-    body = "<h1>constrained_dynamics</h1><p>Constrained robot dynamics: accelerations, every constraint force, motion without drift.</p>"
+    body = "<h1>constrained_dynamics</h1>"
+    body += "<p>Constrained robot dynamics: accelerations, every constraint force, motion without drift.</p>"
     body += "<ul>%s</ul><h2>Equations</h2><p>%s</p>" % ("".join(items), equations)
     (out / "index.html").write_text(page("constrained_dynamics", body, gallery), encoding="utf-8")
 
@@ -140,8 +172,9 @@ def write_cpp(out, known):
 
 def write_python(out, known):
     """pdoc's pages of the package: what a user sees of the compiled module stands on the page of the package."""
-    import constrained_dynamics
     import pdoc
+
+    import constrained_dynamics
 
     folder = out / "python"
     compiled = [name for name in vars(constrained_dynamics._core) if not name.startswith("_")]

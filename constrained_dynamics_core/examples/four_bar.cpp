@@ -18,12 +18,13 @@ int main()
   auto loop = std::make_shared<cd::FrameCoincidence>(
     "loop", *system, "coupler_tip", "rocker_tip", std::vector<std::string>{"x", "z"});
   cd::Dynamics dynamics(cd::ConstraintSet(system, {loop}));
-  cd::Workspace workspace(dynamics);
 
   const Eigen::Vector3d q(0.0, M_PI / 2, M_PI - std::atan(2.0 / 3.0));  // crank, coupler, rocker
   const Eigen::Vector3d u = Eigen::Vector3d::Zero();
+  cd::Workspace workspace(dynamics, {0.0, q, u});  // once, at a state as it will be in operation
+
   const Eigen::VectorXd torques = Eigen::VectorXd::Zero(system->input_count());
-  const cd::Status status = dynamics.solve(0.0, q, u, torques, workspace);
+  const cd::Status status = dynamics.solve(0.0, q, u, torques, workspace);  // each cycle
 
   const cd::Solution & solution = workspace.solution();
   std::cout << "status         " << cd::to_string(status) << "\n"

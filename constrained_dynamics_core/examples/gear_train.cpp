@@ -80,10 +80,10 @@ struct Stopwatch
 };
 
 /// A formulation whose solves, f2, are timed.
-class TimedFormulation : public cd::Formulation
+class TimedFormulation : public cd::RowFormulation
 {
 public:
-  TimedFormulation(std::shared_ptr<const cd::Formulation> inner, Stopwatch & watch)
+  TimedFormulation(std::shared_ptr<const cd::RowFormulation> inner, Stopwatch & watch)
   : inner_(std::move(inner)), watch_(watch)
   {
   }
@@ -95,7 +95,7 @@ public:
   }
 
 protected:
-  cd::Status do_solve(
+  cd::Status do_solve_rows(
     const cd::RowProblem & problem, const cd::RankOptions & options, cd::FormulationData & data,
     cd::RowSolution & solution) const noexcept CD_NONBLOCKING override
   {
@@ -111,7 +111,7 @@ protected:
   }
 
 private:
-  std::shared_ptr<const cd::Formulation> inner_;
+  std::shared_ptr<const cd::RowFormulation> inner_;
   Stopwatch & watch_;
 };
 
@@ -143,10 +143,8 @@ public:
       scenario.active_constraints(), options,
       std::make_shared<TimedFormulation>(
         std::make_shared<cd::CoordinatePartition>(mode, independent), times_.of[1]));
-    workspace_ = std::make_unique<cd::Workspace>(*dynamics_);
-    joints_ = std::make_unique<cd::Workspace>(*dynamics_);
-    dynamics_->analyse(scenario.initial(), *workspace_);
-    dynamics_->analyse(scenario.initial(), *joints_);
+    workspace_ = std::make_unique<cd::Workspace>(*dynamics_, scenario.initial());
+    joints_ = std::make_unique<cd::Workspace>(*dynamics_, scenario.initial());
     // f4 sees the joints alone.
     joints_->set_active(dynamics_->constraints().size() - 1, false);
     law_ = scenario.make_input_law();
@@ -189,14 +187,14 @@ private:
     times_.of[0].measure(
       [&]
       {
-        status = dynamics_->update_rows(at.time, at.q, at.u, *workspace_);
+        status = dynamics_->set_state(at.time, at.q, at.u, *workspace_);
         if (status == cd::Status::kOk && law_)
         {
-          status = law_->evaluate(dynamics_->system(), workspace_->system_data(), inputs_);
+          status = law_->evaluate(dynamics_->system(), workspace_->change_system_data(), inputs_);
         }
         if (status == cd::Status::kOk)
         {
-          status = dynamics_->solve_rows(inputs_, *workspace_);
+          status = dynamics_->solve(inputs_, *workspace_);
         }
         rates = workspace_->terms().rates;
         acceleration = workspace_->solution().acceleration;

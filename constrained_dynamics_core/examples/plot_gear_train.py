@@ -9,6 +9,7 @@ CDYN is the command, EXAMPLE_GEAR_TRAIN the example program of this folder. Full
 stabilisation at the tolerance of the paper, 0.001; both partitionings (GCPI, SCPI) run as the scenario says.
 Pictures go to FOLDER. Run it in the root of the repository.
 """
+
 import csv
 import pathlib
 import subprocess
@@ -19,13 +20,15 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
-
 from plot_run import COLOURS, read_run  # noqa: E402
 
 SCENARIO = "config/scenarios/gear_train_euler.yaml"
 RADII = {"ring": 0.254, "sun": 0.046, "planet1": 0.104, "planet2": 0.104}  # module · teeth / 2 [m]
 PAPER_TOLERANCE = [
-    "run.integrator=dopri5", "run.absolute_tolerance=1e-3", "run.relative_tolerance=1e-3", "run.largest_step=1",
+    "run.integrator=dopri5",
+    "run.absolute_tolerance=1e-3",
+    "run.relative_tolerance=1e-3",
+    "run.largest_step=1",
     "run.error_tolerance=10",  # coarse, as the paper has it
 ]
 RUNS = {
@@ -70,8 +73,12 @@ def draw_frames(columns, folder):
             axes.add_patch(plt.Circle((x, y), radius, fill=False))
             if body != "ring":
                 axes.plot([x, x + radius * np.cos(angle)], [y, y + radius * np.sin(angle)], color=COLOURS[1])
-        axes.plot([value["carrier1_x"], value["carrier2_x"]], [value["carrier1_y"], value["carrier2_y"]],
-                  color=COLOURS[0], linewidth=3)
+        axes.plot(
+            [value["carrier1_x"], value["carrier2_x"]],
+            [value["carrier1_y"], value["carrier2_y"]],
+            color=COLOURS[0],
+            linewidth=3,
+        )
         axes.set(title=f"{time} s", aspect="equal", xlim=(-0.27, 0.27), ylim=(-0.27, 0.27))
         axes.set_axis_off()
     save(figure, folder, "figure_3_frames")
@@ -93,8 +100,9 @@ def draw_speeds(runs, folder):
         figure, axes = axes_with(f"Fig. {number}: angular velocities, {' and '.join(names)}", "ω [rad/s]")
         for name, style in zip(names, ["-", "--"]):
             for (body, column), colour in zip(SPEEDS.items(), COLOURS):
-                axes.plot(runs[name]["time"], runs[name][f"observe.{column}"], style, color=colour,
-                          label=f"{body}, {name}")
+                axes.plot(
+                    runs[name]["time"], runs[name][f"observe.{column}"], style, color=colour, label=f"{body}, {name}"
+                )
         axes.legend()
         save(figure, folder, f"figure_{number}_speeds")
 
@@ -107,8 +115,13 @@ def draw_times(table, folder):
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     for i, name in enumerate(RUNS):
         seconds = {row["function"]: float(row["seconds"]) for row in rows if row["method"] == name}
-        axes.bar(np.arange(len(functions)) + 0.27 * (i - 1), [seconds[f] for f in functions], 0.25, label=name,
-                 color=COLOURS[i])
+        axes.bar(
+            np.arange(len(functions)) + 0.27 * (i - 1),
+            [seconds[f] for f in functions],
+            0.25,
+            label=name,
+            color=COLOURS[i],
+        )
     axes.set(title="Fig. 8: time per function", ylabel="processor time [s]")
     axes.set_xticks(range(len(functions)), functions)
     axes.grid(alpha=0.3, axis="y")

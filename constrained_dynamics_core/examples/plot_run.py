@@ -8,6 +8,7 @@
 The path is drawn where the run has the observables `tip_y` and `tip_z` (as panda_cutter has), or those named by
 --path. Everything else is drawn for any run.
 """
+
 import argparse
 import csv
 import os
@@ -38,14 +39,12 @@ def read_run(path):
         except ValueError:
             return float("nan")
 
-    return {
-        name: np.array([number(row[i]) for row in rows[1:]]) for i, name in enumerate(rows[0])
-    }
+    return {name: np.array([number(row[i]) for row in rows[1:]]) for i, name in enumerate(rows[0])}
 
 
 def columns(run, prefix):
     """Columns whose name begins with a prefix, by the rest of the name."""
-    return {name[len(prefix):]: run[name] for name in run if name.startswith(prefix)}
+    return {name[len(prefix) :]: run[name] for name in run if name.startswith(prefix)}
 
 
 def draw_path(axes, run, horizontal, vertical):
@@ -74,29 +73,51 @@ def draw_path(axes, run, horizontal, vertical):
         unit = 10.0
         arrow = 0.9 * span / max(strength.max(), 1e-9)  # cm a newton
         axes.quiver(
-            points[at, 0], points[at, 1], forces[0][at] * arrow, forces[1][at] * arrow, angles="xy",
-            scale_units="xy", scale=1, color=COLOURS[1], width=0.0028, zorder=3)
+            points[at, 0],
+            points[at, 1],
+            forces[0][at] * arrow,
+            forces[1][at] * arrow,
+            angles="xy",
+            scale_units="xy",
+            scale=1,
+            color=COLOURS[1],
+            width=0.0028,
+            zorder=3,
+        )
         while unit > 0.6 * strength.max():
             unit /= 2
         left, bottom = points[:, 0].max() - unit * arrow, points[:, 1].min() - 0.85 * span
         axes.quiver(
-            [left], [bottom], [unit * arrow], [0], angles="xy", scale_units="xy", scale=1,
-            color=COLOURS[1], width=0.0028)
+            [left],
+            [bottom],
+            [unit * arrow],
+            [0],
+            angles="xy",
+            scale_units="xy",
+            scale=1,
+            color=COLOURS[1],
+            width=0.0028,
+        )
         axes.annotate(
-            f"sideways force on the blade, {unit:g} N ", (left, bottom), ha="right", va="center",
-            color=COLOURS[1])
-        axes.update_datalim([
-            (points[0, 0], points[:, 1].min() - 1.1 * span),
-            (points[0, 0], points[:, 1].max() + 0.7 * span)])
+            f"sideways force on the blade, {unit:g} N ", (left, bottom), ha="right", va="center", color=COLOURS[1]
+        )
+        axes.update_datalim(
+            [(points[0, 0], points[:, 1].min() - 1.1 * span), (points[0, 0], points[:, 1].max() + 0.7 * span)]
+        )
     reference = [run.get("observe." + name) for name in ("reference_y", "reference_z")]
     if all(values is not None for values in reference):
         axes.plot(
-            reference[0] * scale, reference[1] * scale, color="grey", linestyle=(0, (1, 2)),
-            linewidth=1.5, zorder=1)
+            reference[0] * scale, reference[1] * scale, color="grey", linestyle=(0, (1, 2)), linewidth=1.5, zorder=1
+        )
         peak = np.argmax(reference[1])
         axes.annotate(
-            "where the motors want the tip", (reference[0][peak] * scale, reference[1][peak] * scale),
-            xytext=(0, 6), textcoords="offset points", ha="center", color="grey")
+            "where the motors want the tip",
+            (reference[0][peak] * scale, reference[1][peak] * scale),
+            xytext=(0, 6),
+            textcoords="offset points",
+            ha="center",
+            color="grey",
+        )
     axes.plot(*points[0], "o", color="black", markersize=7, zorder=4)
     axes.annotate("start", points[0], xytext=(-6, 8), textcoords="offset points", ha="right")
     axes.plot(*points[-1], "s", color="black", markersize=7, zorder=4)
@@ -111,8 +132,8 @@ def draw_lines(axes, time, lines, title, label):
     many = len(lines) > 8
     for i, (name, values) in enumerate(lines.items()):
         axes.plot(
-            time, values, color=COLOURS[i % len(COLOURS)], linewidth=1 if many else 1.8,
-            label=None if many else name)
+            time, values, color=COLOURS[i % len(COLOURS)], linewidth=1 if many else 1.8, label=None if many else name
+        )
     if lines and not many:
         axes.legend(frameon=False, fontsize=9)
     axes.set_title(title, loc="left", fontweight="bold")
@@ -124,8 +145,7 @@ def draw_lines(axes, time, lines, title, label):
 def draw_violations(axes, run):
     time = run["time"]
     lines = {}
-    for kind, unit, values in (
-            ("position", "m", columns(run, "phi.")), ("velocity", "m/s", columns(run, "psi."))):
+    for kind, unit, values in (("position", "m", columns(run, "phi.")), ("velocity", "m/s", columns(run, "psi."))):
         if values:
             largest = np.max(np.abs(np.array(list(values.values()))), axis=0)
             lines[f"{kind} rows [{unit}]"] = np.maximum(largest, FLOOR)
@@ -162,11 +182,8 @@ def draw_energy(axes, run):
     title = "Energy"
     draw_lines(axes, run["time"], lines, title, "energy [J]")
     if work is not None and np.any(work != 0):
-        axes.plot(
-            run["time"], work, color="black", linestyle=(0, (2, 2)), linewidth=1.8,
-            label="work of the motors")
-        axes.set_title(
-            "Energy: the motors bring all of it", loc="left", fontweight="bold")
+        axes.plot(run["time"], work, color="black", linestyle=(0, (2, 2)), linewidth=1.8, label="work of the motors")
+        axes.set_title("Energy: the motors bring all of it", loc="left", fontweight="bold")
     # Room for the legend above the lines.
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.35 * (high - low))
@@ -178,8 +195,12 @@ def main():
     parser.add_argument("run", help="CSV written by cdyn run --csv")
     parser.add_argument("picture", help="PNG (or PDF, SVG) to write")
     parser.add_argument(
-        "--path", nargs=2, metavar=("ACROSS", "UP"), default=("tip_y", "tip_z"),
-        help="observables of the path (default: tip_y tip_z)")
+        "--path",
+        nargs=2,
+        metavar=("ACROSS", "UP"),
+        default=("tip_y", "tip_z"),
+        help="observables of the path (default: tip_y tip_z)",
+    )
     parser.add_argument("--title", help="headline of the picture (default: name of the CSV)")
     parser.add_argument("--dpi", type=int, default=110)
     arguments = parser.parse_args()
@@ -188,9 +209,16 @@ def main():
     for name in ("time", "energy.kinetic"):
         if name not in run:
             raise SystemExit(f"plot_run: {arguments.run} has no column {name}; is it a CSV of cdyn run?")
-    plt.rcParams.update({
-        "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-        "grid.alpha": 0.3, "font.size": 10, "axes.titlesize": 11})
+    plt.rcParams.update(
+        {
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.3,
+            "font.size": 10,
+            "axes.titlesize": 11,
+        }
+    )
     has_path = all("observe." + name in run for name in arguments.path)
     if has_path:
         figure = plt.figure(figsize=(13, 8.2), layout="constrained")
@@ -202,8 +230,12 @@ def main():
     multipliers = columns(run, "lambda.")
     rotates = any(name.rpartition("/")[2] in ("rx", "ry", "rz") for name in multipliers)
     draw_lines(
-        lower[0], run["time"], multipliers, "Constraint forces (multipliers)",
-        "force [N], torque [N m]" if rotates else "force [N]")
+        lower[0],
+        run["time"],
+        multipliers,
+        "Constraint forces (multipliers)",
+        "force [N], torque [N m]" if rotates else "force [N]",
+    )
     draw_violations(lower[1], run)
     draw_energy(lower[2], run)
     name = os.path.splitext(os.path.basename(arguments.run))[0]

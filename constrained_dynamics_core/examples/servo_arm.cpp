@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// An arm writes on a wall and pushes on it with a wished force: one cycle of the servo law a
+// An arm writes on a wall and pushes on it with a desired force: one cycle of the servo law a
 // millisecond, as a controller would call it, on a simulated plant.
 #include <cmath>
 #include <iostream>
@@ -16,7 +16,7 @@ int main()
   // A planar arm of three joints; its tip touches the wall x = 1.6.
   const auto scenario = cd::Scenario::load("config/scenarios/planar_wall.yaml");
   const auto simulation = scenario.make_simulation();
-  const auto & law = dynamic_cast<const cd::ServoInputLaw &>(*simulation->input_law());
+  const auto & law = *simulation->input_law()->as_servo();
   double worst = 0.0;
   for (int cycle = 0; cycle <= 3000; ++cycle)
   {

@@ -7,13 +7,14 @@
 
 Exit codes: 0; 1 where a statement or a reference value does not hold, each named; 2 bad usage or table.
 """
+
 import argparse
 import html
 import os
-from pathlib import Path
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 # Before numpy: the matrices of the optimisation are small, threads only cost.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -21,16 +22,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-import yaml
-
 import claims
-import constrained_dynamics as cd
 import figures as figure_tools
+import matplotlib.pyplot as plt
 import site_pages as site
-from constrained_dynamics import page as scene_page
+import yaml
 from runs import Runs, key
 from sketch import Sketch
+
+import constrained_dynamics as cd
+from constrained_dynamics import page as scene_page
 
 HERE = Path(__file__).resolve().parent
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -38,7 +39,9 @@ MOST_BROWSER_SECONDS = 300
 # A scene without what surrounds it.
 BARE = (
     "<style>header, footer, #plots, #legend, #hint { display: none !important } "
-    "main { display: block !important; height: 100vh !important } #view { height: 100vh !important; width: 100vw !important }</style>")
+    "main { display: block !important; height: 100vh !important } "
+    "#view { height: 100vh !important; width: 100vw !important }</style>"
+)
 SYSTEM_KEYS = {"group", "shown", "sketch", "still", "values", "compare"}
 
 
@@ -60,12 +63,16 @@ def read_systems():
     for name, entry in systems.items():
         unknown = set(entry) - SYSTEM_KEYS
         if unknown or entry["group"] not in table["groups"]:
-            raise ValueError("systems.yaml: %s: %s" % (
-                name, "unknown key '%s'" % unknown.pop() if unknown else "unknown group '%s'" % entry["group"]))
+            raise ValueError(
+                "systems.yaml: %s: %s"
+                % (name, "unknown key '%s'" % unknown.pop() if unknown else "unknown group '%s'" % entry["group"])
+            )
     missing, extra = set(cd.examples()) - set(systems), set(systems) - set(cd.examples())
     if missing or extra:
-        raise ValueError("systems.yaml: scenarios without entry: %s; entries without scenario: %s" % (
-            ", ".join(sorted(missing)) or "none", ", ".join(sorted(extra)) or "none"))
+        raise ValueError(
+            "systems.yaml: scenarios without entry: %s; entries without scenario: %s"
+            % (", ".join(sorted(missing)) or "none", ", ".join(sorted(extra)) or "none")
+        )
     return table["groups"], systems
 
 
@@ -98,14 +105,19 @@ class Gallery:
         run = self.runs[name]
         comparisons = [
             claims.compare({k: spec[k] for k in spec if k not in ("name", "of")}, run, spec["of"], spec["name"])
-            for spec in entry.get("compare", [])]
+            for spec in entry.get("compare", [])
+        ]
         found = [claims.check(claim, self.runs, name) for claim in entry.get("values", [])]
         found += [comparison.finding() for comparison in comparisons]
         self.findings += [("system %s" % name, finding) for finding in found]
         system = {
-            "name": name, "view": view, "findings": found, "comparisons": comparisons,
+            "name": name,
+            "view": view,
+            "findings": found,
+            "comparisons": comparisons,
             "plots": site.write_plots(run, self.out / "systems", name),
-            "text": Path(cd.example(name)).read_text(encoding="utf-8")}
+            "text": Path(cd.example(name)).read_text(encoding="utf-8"),
+        }
         mine = [figure for figure in self.figures if figure.system == name]
         self._write("systems/%s.html" % name, site.system_page(system, run, mine, figure_tools.SOURCES))
 
@@ -121,8 +133,11 @@ class Gallery:
         """The scene in a frame; made once and kept with its picture."""
         settings = self.runs.settings(name)
         folder = Path(scene_page.__file__).parent
-        sources = [file.read_text(encoding="utf-8") for pattern in ("page.*", "scene.*", "drawing.py", "shapes.py", "rotations.py")
-                   for file in sorted(folder.glob(pattern))]
+        sources = [
+            file.read_text(encoding="utf-8")
+            for pattern in ("page.*", "scene.*", "drawing.py", "shapes.py", "rotations.py")
+            for file in sorted(folder.glob(pattern))
+        ]
         text = Path(cd.example(name)).read_text(encoding="utf-8")
         kept = self.store / ("%s-%s.html" % (name, key(settings, text, sources)))
         if not kept.is_file():
@@ -132,8 +147,10 @@ class Gallery:
             scene_page.write_record_page(cd.example(name), loaded, record, kept, libraries=".")
         shutil.copyfile(kept, self.out / "scenes" / (name + ".html"))
         self._screenshot(name, kept)
-        return ("<iframe src='../scenes/%s.html' title='%s'></iframe><p class='note'><a href='../scenes/%s.html'>"
-                "the scene alone</a></p>" % (name, html.escape(name), name))
+        return (
+            "<iframe src='../scenes/%s.html' title='%s'></iframe><p class='note'><a href='../scenes/%s.html'>"
+            "the scene alone</a></p>" % (name, html.escape(name), name)
+        )
 
     def _screenshot(self, name, kept):
         """The thumbnail of a scene, by the browser; kept with the scene."""
@@ -147,10 +164,21 @@ class Gallery:
             bare.write_text(kept.read_text(encoding="utf-8").replace("</head>", BARE + "</head>", 1), encoding="utf-8")
             try:
                 subprocess.run(
-                    [self.browser, "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-                     "--hide-scrollbars", "--window-size=640,480", "--virtual-time-budget=2500",
-                     "--screenshot=%s" % picture.resolve(), "%s#t=%g" % (bare.resolve().as_uri(), time)],
-                    check=True, capture_output=True, timeout=MOST_BROWSER_SECONDS)
+                    [
+                        self.browser,
+                        "--no-sandbox",
+                        "--use-angle=swiftshader",
+                        "--enable-unsafe-swiftshader",
+                        "--hide-scrollbars",
+                        "--window-size=640,480",
+                        "--virtual-time-budget=2500",
+                        "--screenshot=%s" % picture.resolve(),
+                        "%s#t=%g" % (bare.resolve().as_uri(), time),
+                    ],
+                    check=True,
+                    capture_output=True,
+                    timeout=MOST_BROWSER_SECONDS,
+                )
             except subprocess.SubprocessError as error:
                 # The page is whole without its thumbnail.
                 print("no picture of the scene of %s: %s" % (name, error), file=sys.stderr)
@@ -167,17 +195,29 @@ class Gallery:
             if mine:
                 self._write("figures_%s.html" % source, site.figures_page(source, title, mine))
                 numbers = site.ranges([figure.number for figure in mine])
-                cards.append(site.card("figures_%s.html" % source, "figures/%s.svg" % mine[len(mine) // 2].name, title,
-                                       "Figures " + numbers))
+                cards.append(
+                    site.card(
+                        "figures_%s.html" % source,
+                        "figures/%s.svg" % mine[len(mine) // 2].name,
+                        title,
+                        "Figures " + numbers,
+                    )
+                )
         return cards
 
     def make_index(self, names, more_cards):
         groups = []
         for group, title in self.groups.items():
             cards = [
-                site.card("systems/%s.html" % name, "thumbnails/%s.png" % name, site.readable(name),
-                          site.summary_of(self.runs[name].facts["description"]))
-                for name in names if self.systems[name]["group"] == group]
+                site.card(
+                    "systems/%s.html" % name,
+                    "thumbnails/%s.png" % name,
+                    site.readable(name),
+                    site.summary_of(self.runs[name].facts["description"]),
+                )
+                for name in names
+                if self.systems[name]["group"] == group
+            ]
             if cards:
                 groups.append((title, cards))
         extra = [("Figures of the source documents", self.make_sources() + more_cards)]
@@ -240,7 +280,8 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     try:
         failures = build(
-            options.out, options.store, options.only, not options.no_browser, not options.no_optimal_control)
+            options.out, options.store, options.only, not options.no_browser, not options.no_optimal_control
+        )
     except (ValueError, OSError, ImportError) as error:
         print("gallery: %s" % error, file=sys.stderr)
         return 2

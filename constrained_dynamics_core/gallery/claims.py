@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """What a text says about a run, checked: claims, and reference values beside ours."""
+
 import json
 from pathlib import Path
 
@@ -9,8 +10,14 @@ import numpy as np
 
 REFERENCE = Path(__file__).resolve().parent.parent / "test" / "data" / "reference"
 TAKES = {
-    "last": lambda x: x[-1], "first": lambda x: x[0], "max": np.max, "min": np.min,
-    "max_abs": lambda x: np.max(np.abs(x)), "min_abs": lambda x: np.min(np.abs(x)), "span": np.ptp}
+    "last": lambda x: x[-1],
+    "first": lambda x: x[0],
+    "max": np.max,
+    "min": np.min,
+    "max_abs": lambda x: np.max(np.abs(x)),
+    "min_abs": lambda x: np.min(np.abs(x)),
+    "span": np.ptp,
+}
 
 
 class Finding:
@@ -39,8 +46,9 @@ def check(claim, runs, default_run=None):
             if not len(values):
                 raise ValueError("claim '%s': there is no output time in [%g, %g] s" % (claim["says"], low, high))
         if claim.get("take", "last") not in TAKES:
-            raise ValueError("claim '%s': take is '%s'; allowed are %s" % (
-                claim["says"], claim["take"], ", ".join(TAKES)))
+            raise ValueError(
+                "claim '%s': take is '%s'; allowed are %s" % (claim["says"], claim["take"], ", ".join(TAKES))
+            )
         found = float(TAKES[claim.get("take", "last")](values))
     return judge(claim["says"], found, claim)
 
@@ -94,8 +102,11 @@ class Comparison:
         return float(np.max(np.abs(self.ours - self.reference) / scale))
 
     def finding(self):
-        return judge("%s at %d reference times, largest relative deviation" % (self.name, len(self.time)),
-                     self.deviation, {"below": self.within})
+        return judge(
+            "%s at %d reference times, largest relative deviation" % (self.name, len(self.time)),
+            self.deviation,
+            {"below": self.within},
+        )
 
 
 def compare(spec, run, formula, name):
@@ -105,11 +116,17 @@ def compare(spec, run, formula, name):
         raise ValueError("reference of %s: unknown key '%s'" % (name, unknown.pop()))
     last = min(run.time[-1], spec.get("until", np.inf)) + 1e-9
     points = [
-        point for point in reference_case(spec["file"], spec["case"])["series"]
-        if point["t"] <= last and np.min(np.abs(run.time - point["t"])) <= 1e-9 * max(1.0, point["t"])]
+        point
+        for point in reference_case(spec["file"], spec["case"])["series"]
+        if point["t"] <= last and np.min(np.abs(run.time - point["t"])) <= 1e-9 * max(1.0, point["t"])
+    ]
     if len(points) < 2:
         raise ValueError("reference of %s: fewer than two of its times are output times of %s" % (name, run.name))
     time = [point["t"] for point in points]
     return Comparison(
-        name, time, [pick(point, spec["field"]) for point in points], [run.at(formula, t) for t in time],
-        float(spec.get("within", 1e-8)))
+        name,
+        time,
+        [pick(point, spec["field"]) for point in points],
+        [run.at(formula, t) for t in time],
+        float(spec.get("within", 1e-8)),
+    )

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Draws the figures of figures.yaml and checks what is claimed of them."""
+
 from pathlib import Path
 
 import matplotlib
@@ -9,29 +10,38 @@ import numpy as np
 import yaml
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
 import claims
+import matplotlib.pyplot as plt
 import pictures
+
 from constrained_dynamics.drawing import COLOURS
 
 TABLE = Path(__file__).with_name("figures.yaml")
 SOURCES = {
     "thesis": "A. H. Bajodah, Acceleration constraints in modeling and control of nonholonomic systems",
     "geometry": "Bajodah and Chen, Canonical generalized inversion form of Kane's equations",
-    "gears": "Nada and Bashiri, Selective generalized coordinates partitioning"}
-FIGURE_KEYS = {
-    "source", "figure", "system", "caption", "claims", "print", "panels", "drawing", "of", "time", "times"}
+    "gears": "Nada and Bashiri, Selective generalized coordinates partitioning",
+}
+FIGURE_KEYS = {"source", "figure", "system", "caption", "claims", "print", "panels", "drawing", "of", "time", "times"}
 PANEL_KEYS = {"curves", "x_axis", "y_axis", "x_window", "y_window", "scale", "equal", "level"}
 CURVE_KEYS = {"run", "x", "y", "label", "style", "reference"}
 MOST_POINTS = 40000
 # Above this a line is drawn as pixels inside the SVG file.
 MOST_VECTOR_POINTS = 4000
 
-plt.rcParams.update({
-    "font.size": 10, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.prop_cycle": plt.cycler(color=COLOURS), "figure.constrained_layout.use": True, "svg.hashsalt": "gallery",
-    "svg.fonttype": "path"})
+plt.rcParams.update(
+    {
+        "font.size": 10,
+        "axes.grid": True,
+        "grid.alpha": 0.3,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.prop_cycle": plt.cycler(color=COLOURS),
+        "figure.constrained_layout.use": True,
+        "svg.hashsalt": "gallery",
+        "svg.fonttype": "path",
+    }
+)
 
 
 class Figure:
@@ -69,8 +79,10 @@ def _panel(entry, name):
     for curve in panel["curves"]:
         unknown = set(curve) - CURVE_KEYS
         if unknown or not {"run", "y"} <= set(curve):
-            raise ValueError("figure %s: a curve has the keys %s; it needs run and y, and may have %s" % (
-                name, ", ".join(curve), ", ".join(sorted(CURVE_KEYS))))
+            raise ValueError(
+                "figure %s: a curve has the keys %s; it needs run and y, and may have %s"
+                % (name, ", ".join(curve), ", ".join(sorted(CURVE_KEYS)))
+            )
     return panel
 
 
@@ -91,7 +103,8 @@ def draw(figure, runs, path, sketches):
         figure.findings += findings
     else:
         plot, axes = plt.subplots(
-            1, len(figure.panels), figsize=(6.4 if len(figure.panels) == 1 else 9.0, 3.7), squeeze=False)
+            1, len(figure.panels), figsize=(6.4 if len(figure.panels) == 1 else 9.0, 3.7), squeeze=False
+        )
         for axis, panel in zip(axes[0], figure.panels):
             _draw_panel(figure, panel, axis, runs)
     plot.savefig(path, dpi=150, metadata={"Date": None} if Path(path).suffix == ".svg" else None)
@@ -106,8 +119,8 @@ def _draw_panel(figure, panel, axis, runs):
         x, y = run.value(curve.get("x", "t")), run.value(curve["y"])
         low, high = panel.get("x_window", (-np.inf, np.inf))
         at = np.flatnonzero((x >= low) & (x <= high))
-        at = at[::max(1, len(at) // MOST_POINTS)]
-        line, = axis.plot(x[at], y[at], curve.get("style", "-"), label=curve.get("label"), lw=1.5)
+        at = at[:: max(1, len(at) // MOST_POINTS)]
+        (line,) = axis.plot(x[at], y[at], curve.get("style", "-"), label=curve.get("label"), lw=1.5)
         line.set_rasterized(len(at) > MOST_VECTOR_POINTS)
         if "reference" not in curve:
             continue
@@ -117,8 +130,14 @@ def _draw_panel(figure, panel, axis, runs):
         first = not any(label == "reference" for label in axis.get_legend_handles_labels()[1])
         shown = (comparison.time >= low) & (comparison.time <= high)
         axis.plot(
-            comparison.time[shown], comparison.reference[shown], "o", mfc="none", ms=6, color=line.get_color(),
-            label="reference" if first else None)
+            comparison.time[shown],
+            comparison.reference[shown],
+            "o",
+            mfc="none",
+            ms=6,
+            color=line.get_color(),
+            label="reference" if first else None,
+        )
     axis.set_xlabel(panel["x_axis"])
     axis.set_ylabel(panel["y_axis"])
     _set_window(panel, axis)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""Formulas of scenario files (doc/scenario.md, section 1): read once, then evaluated over arrays or written as MathML."""
+"""Formulas of scenario files (doc/scenario.md, section 1), evaluated over arrays or written as MathML."""
+
 import html
 import re
 
@@ -9,15 +10,35 @@ import numpy as np
 
 TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|([A-Za-z_]\w*)|`([^`]*)`|(.))")
 FUNCTIONS = {
-    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
-    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "abs": np.abs,
-    "sign": np.sign, "step": lambda x: np.where(x > 0, 1.0, 0.0), "atan2": np.arctan2, "pow": np.power,
-    "min": np.minimum, "max": np.maximum, "hypot": np.hypot}
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "sign": np.sign,
+    "step": lambda x: np.where(x > 0, 1.0, 0.0),
+    "atan2": np.arctan2,
+    "pow": np.power,
+    "min": np.minimum,
+    "max": np.maximum,
+    "hypot": np.hypot,
+}
 OPERATIONS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "^": np.power}
 STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2, "negative": 3, "^": 4}
-GREEK = dict(zip(
-    "alpha beta gamma delta epsilon zeta eta theta lambda mu nu xi rho sigma tau phi psi omega pi kappa".split(),
-    "αβγδεζηθλμνξρστφψωπκ"))
+GREEK = dict(
+    zip(
+        "alpha beta gamma delta epsilon zeta eta theta lambda mu nu xi rho sigma tau phi psi omega pi kappa".split(),
+        "αβγδεζηθλμνξρστφψωπκ",
+    )
+)
 GREEK.update(Gamma="Γ", Delta="Δ", Theta="Θ", Phi="Φ", Psi="Ψ", Omega="Ω", Sigma="Σ")
 
 
@@ -112,11 +133,11 @@ def evaluate(node, look_up, named_functions=()):
             if None not in words:
                 return named_functions[name](*words)
         if name not in FUNCTIONS:
-            raise ValueError("there is no function '%s'; known are %s" % (
-                name, ", ".join(sorted({*FUNCTIONS, *named_functions}))))
+            raise ValueError(
+                "there is no function '%s'; known are %s" % (name, ", ".join(sorted({*FUNCTIONS, *named_functions})))
+            )
         return FUNCTIONS[name](*(evaluate(argument, look_up, named_functions) for argument in arguments))
-    return OPERATIONS[kind](
-        evaluate(node[1], look_up, named_functions), evaluate(node[2], look_up, named_functions))
+    return OPERATIONS[kind](evaluate(node[1], look_up, named_functions), evaluate(node[2], look_up, named_functions))
 
 
 # ---- MathML --------------------------------------------------------------------------------------
@@ -131,8 +152,8 @@ def _word(text):
 def name_mathml(name, coordinates=()):
     """A name with Greek letters, subscripts, and dots where it is the rate of a coordinate."""
     for prefix, dots in (("dd", "¨"), ("d", "˙")):
-        if name.startswith(prefix) and name[len(prefix):] in coordinates:
-            inner = name_mathml(name[len(prefix):])
+        if name.startswith(prefix) and name[len(prefix) :] in coordinates:
+            inner = name_mathml(name[len(prefix) :])
             return '<mover accent="true"><mrow>%s</mrow><mo>%s</mo></mover>' % (inner, dots)
     if name == "xbar":
         return '<mover accent="true"><mi>x</mi><mo>¯</mo></mover>'
@@ -183,8 +204,7 @@ def _mathml(node, coordinates):
     if kind == "/":
         return "<mfrac><mrow>%s</mrow><mrow>%s</mrow></mfrac>" % (_mathml(a, coordinates), _mathml(b, coordinates))
     if kind == "^":
-        return "<msup><mrow>%s</mrow><mrow>%s</mrow></msup>" % (
-            _wrapped(a, 5, coordinates), _mathml(b, coordinates))
+        return "<msup><mrow>%s</mrow><mrow>%s</mrow></msup>" % (_wrapped(a, 5, coordinates), _mathml(b, coordinates))
     if kind == "*":
         sign = "<mo>·</mo>" if b[0] == "number" else '<mspace width="0.15em"/>'
         return _wrapped(a, 2, coordinates) + sign + _wrapped(b, 2, coordinates)
@@ -211,7 +231,7 @@ def _terms(node, sign="+"):
 
 
 def equation(left, formula, coordinates=(), right=None, relation="="):
-    """HTML of `left = formula` (left: MathML or ""), with right: `left = formula relation right`; breaks between terms."""
+    """HTML of `left = formula` (left: MathML or ""), or of `left = formula relation right`; breaks between terms."""
     node = parse(formula) if isinstance(formula, str) else formula
     parts = []
     for i, (sign, term) in enumerate(_terms(node)):

@@ -3,20 +3,22 @@
 
 """A path-constrained optimal control problem, solved with the derivatives of the constrained motion.
 
-A planar arm of three links leads its tip up along a wall with the least torque, and must keep pushing. The path is a constraint of the system:
-the nonminimal equations contain it, so that the optimisation sees one unconstrained set of equations of motion. Direct multiple shooting: piecewise
-constant torques, the state at the end of each interval, Runge-Kutta steps, and their exact derivatives by chain rule from (E17) and (E18).
+A planar arm of three links leads its tip up along a wall with the least torque, and must keep pushing. The path is a
+constraint of the system: the nonminimal equations contain it, so the optimisation sees one unconstrained set of
+equations of motion. The method is direct multiple shooting: piecewise constant torques, the state at the end of each
+interval, Runge-Kutta steps, and their exact derivatives by the chain rule from (E17) and (E18).
 """
+
 import html
 import time as clock
 
+import claims
 import matplotlib.pyplot as plt
 import numpy as np
+import site_pages
 import yaml
 
-import claims
 import constrained_dynamics as cd
-import site_pages
 from constrained_dynamics.drawing import COLOURS
 
 SPAN, INTERVALS, STEPS = 1.0, 12, 5  # [s], torques held constant over an interval, integration steps in each
@@ -37,9 +39,9 @@ class Arm:
         data = {key: data[key] for key in ("name", "parameters", "definitions", "system", "constraints", "initial")}
         data["stabilisation"] = {"kind": "none"}
         self.dynamics = cd.Scenario.from_text(yaml.safe_dump(data)).dynamics
-        self.work = cd.Workspace(self.dynamics)
         self.q = self.reach(START["height"], START["pitch"])
         self.u = np.zeros(3)
+        self.work = cd.Workspace(self.dynamics, cd.State(self.q, self.u))
 
     def reach(self, height, pitch):
         """Angles that put the tip on the wall at a height: two links of 1 m before the tool."""
@@ -53,7 +55,9 @@ class Arm:
         """x, y of the tip and their derivatives by q."""
         tool = self.parameters["tool"]
         lengths = np.array([1.0, 1.0, tool])
-        return np.array([lengths @ np.cos(q), lengths @ np.sin(q)]), np.array([-lengths * np.sin(q), lengths * np.cos(q)])
+        return np.array([lengths @ np.cos(q), lengths @ np.sin(q)]), np.array(
+            [-lengths * np.sin(q), lengths * np.cos(q)]
+        )
 
     def acceleration(self, q, u, torques):
         """u̇ and the push λ."""
@@ -66,29 +70,35 @@ class Arm:
         """u̇, λ and their derivatives by (q, u) and τ (E17)."""
         d = cd.differentiate(self.dynamics, q, u, torques, workspace=self.work)
         solution = self.work.solution
-        return (np.array(solution.acceleration), float(solution.multipliers[0]),
-                np.hstack([d.acceleration_q, d.acceleration_u]), np.array(d.acceleration_input),
-                np.hstack([d.multipliers_q, d.multipliers_u])[0], np.array(d.multipliers_input)[0])
+        return (
+            np.array(solution.acceleration),
+            float(solution.multipliers[0]),
+            np.hstack([d.acceleration_q, d.acceleration_u]),
+            np.array(d.acceleration_input),
+            np.hstack([d.multipliers_q, d.multipliers_u])[0],
+            np.array(d.multipliers_input)[0],
+        )
 
     def torques_of(self, q, u, acceleration, push):
         """Torques that cause an acceleration along the wall while the tip pushes."""
-        self.dynamics.update_rows(q, u, workspace=self.work)
-        self.dynamics.solve_rows(workspace=self.work)
+        self.dynamics.evaluate_rows(q, u, workspace=self.work)
+        self.dynamics.evaluate_terms(workspace=self.work)
         row, inertia = np.array(self.work.rows.jacobian)[0], np.array(self.work.mass_matrix)
         joints = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [0.0, 0.0, 1.0]])
         return np.linalg.solve(joints, inertia @ acceleration - np.array(self.work.force) - row * push)
 
     def first_guess(self, push):
-        """The motion of least jerk along the wall at a constant push: torques (INTERVALS × 3), states at the ends (INTERVALS × 6)."""
+        """Torques (INTERVALS × 3) and end states (INTERVALS × 6) of the motion of least jerk at a constant push."""
+
         def place(t):
             s = np.clip(t / SPAN, 0.0, 1.0)
-            part = s ** 3 * (10 - 15 * s + 6 * s ** 2)
+            part = s**3 * (10 - 15 * s + 6 * s**2)
             mixed = {key: START[key] + part * (END[key] - START[key]) for key in START}
             return self.reach(mixed["height"], mixed["pitch"])
 
         def motion(t, d=1e-4):
             before, now, after = place(t - d), place(t), place(t + d)
-            return now, (after - before) / (2 * d), (after - 2 * now + before) / d ** 2
+            return now, (after - before) / (2 * d), (after - 2 * now + before) / d**2
 
         ends = np.arange(1, INTERVALS + 1) * SPAN / INTERVALS
         torques = [self.torques_of(*motion(t - SPAN / INTERVALS / 2), push) for t in ends]
@@ -107,7 +117,9 @@ class Shooting:
     def parts(self, x):
         """Torques, and states with the start before them."""
         start = np.concatenate([self.arm.q, self.arm.u])
-        return SCALE * x[:3 * INTERVALS].reshape(INTERVALS, 3), np.vstack([start, x[3 * INTERVALS:].reshape(INTERVALS, 6)])
+        return SCALE * x[: 3 * INTERVALS].reshape(INTERVALS, 3), np.vstack(
+            [start, x[3 * INTERVALS :].reshape(INTERVALS, 6)]
+        )
 
     def _once(self, what, x, make):
         """Made once for the same x."""
@@ -135,15 +147,17 @@ class Shooting:
         return np.array(ends), np.array(pushes)
 
     def derivative(self, x):
-        """Of the ends of the intervals by their own state and torques (INTERVALS × 6 × 9), of the pushes likewise (… × 9)."""
+        """Derivatives of the ends (INTERVALS × 6 × 9) and pushes (… × 9) by the state and torques of their interval."""
         return self._once("derivative", x, self._derivative)
 
     def _derivative(self, x):
         self.derivatives += 1
         torques, states = self.parts(x)
         by_own = [self._interval_derivative(state, tau) for state, tau in zip(states, torques)]
-        pushes = [self.arm.differentiated(state[:3], state[3:], tau)[4:] for state, tau in
-                  zip(states, [*torques, torques[-1]])]
+        pushes = [
+            self.arm.differentiated(state[:3], state[3:], tau)[4:]
+            for state, tau in zip(states, [*torques, torques[-1]])
+        ]
         return np.array(by_own), np.array([np.concatenate(parts) for parts in pushes])
 
     def _interval_derivative(self, state, tau):
@@ -170,11 +184,11 @@ class Shooting:
     def cost(self, x):
         """∫ τᵀτ dt [N² m² s]."""
         torques = self.parts(x)[0]
-        return SPAN / INTERVALS * float(np.sum(torques ** 2))
+        return SPAN / INTERVALS * float(np.sum(torques**2))
 
     def cost_gradient(self, x):
         gradient = np.zeros(self.count)
-        gradient[:3 * INTERVALS] = 2 * SPAN / INTERVALS * SCALE ** 2 * x[:3 * INTERVALS]
+        gradient[: 3 * INTERVALS] = 2 * SPAN / INTERVALS * SCALE**2 * x[: 3 * INTERVALS]
         return gradient
 
     def conditions(self, x):
@@ -209,7 +223,7 @@ class Shooting:
         by_own = self.derivative(x)[1]
         out = np.zeros((INTERVALS + 1, self.count))
         for i in range(INTERVALS + 1):
-            self._place(out[i:i + 1], by_own[i:i + 1], i)
+            self._place(out[i : i + 1], by_own[i : i + 1], i)
         return out
 
     @staticmethod
@@ -222,7 +236,7 @@ class Shooting:
         if i > 0:
             rows[:, self._state_columns(i)] += by_own[:, :6]
         interval = min(i, INTERVALS - 1)
-        rows[:, 3 * interval:3 * interval + 3] += SCALE * by_own[:, 6:]
+        rows[:, 3 * interval : 3 * interval + 3] += SCALE * by_own[:, 6:]
 
     def bounds(self, start):
         """Lowest and highest values of the search."""
@@ -242,9 +256,14 @@ class Shooting:
             constraints[0]["jac"], constraints[1]["jac"] = self.conditions_jacobian, self.spare_push_jacobian
         begin = clock.process_time()
         result = minimize(
-            self.cost, start, jac=self.cost_gradient, constraints=constraints, method="SLSQP",
+            self.cost,
+            start,
+            jac=self.cost_gradient,
+            constraints=constraints,
+            method="SLSQP",
             bounds=list(zip(*self.bounds(start))),
-            options={"maxiter": MOST_ITERATIONS, "ftol": 1e-7})
+            options={"maxiter": MOST_ITERATIONS, "ftol": 1e-7},
+        )
         return result, clock.process_time() - begin
 
 
@@ -254,7 +273,7 @@ def _step(acceleration, q, u, h):
     a2 = acceleration(q + h / 2 * u, u + h / 2 * a1)
     a3 = acceleration(q + h / 2 * (u + h / 2 * a1), u + h / 2 * a2)
     a4 = acceleration(q + h * (u + h / 2 * a2), u + h * a3)
-    return q + h * u + h ** 2 / 6 * (a1 + a2 + a3), u + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+    return q + h * u + h**2 / 6 * (a1 + a2 + a3), u + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
 
 
 def derivative_error(shooting, x):
@@ -265,8 +284,10 @@ def derivative_error(shooting, x):
     for _ in range(3):
         direction = random.standard_normal(len(x))
         size = 1e-5 / np.linalg.norm(direction)
-        values = [np.concatenate([shooting.conditions(x + s * direction), shooting.spare_push(x + s * direction)])
-                  for s in (size, -size)]
+        values = [
+            np.concatenate([shooting.conditions(x + s * direction), shooting.spare_push(x + s * direction)])
+            for s in (size, -size)
+        ]
         differences = (values[0] - values[1]) / (2 * size)
         along = exact @ direction
         worst = max(worst, float(np.max(np.abs(along - differences)) / np.max(np.abs(along))))
@@ -281,8 +302,10 @@ def _draw(shooting, x, start, out):
     plot, axes = plt.subplots(1, 3, figsize=(12.0, 3.8))
     tool = arm.parameters["tool"]
     for state, strength in zip(states[::3], np.linspace(0.25, 1.0, len(states[::3]))):
-        joints = np.cumsum([[0, 0], *(length * np.array([np.cos(a), np.sin(a)])
-                                      for length, a in zip((1.0, 1.0, tool), state[:3]))], axis=0)
+        joints = np.cumsum(
+            [[0, 0], *(length * np.array([np.cos(a), np.sin(a)]) for length, a in zip((1.0, 1.0, tool), state[:3]))],
+            axis=0,
+        )
         axes[0].plot(*joints.T, "o-", color=COLOURS[0], alpha=strength)
     axes[0].axvline(arm.parameters["wall_x"], color="grey", lw=3)
     axes[0].set_aspect("equal")
@@ -304,7 +327,7 @@ def _draw(shooting, x, start, out):
 
 
 def solve_both():
-    """The problem with and without derivatives: the shooting, the first guess, and for each result, seconds, and counts."""
+    """The problem with and without derivatives: the shooting, the first guess; of each the result, time and counts."""
     arm = Arm()
     torques, states = arm.first_guess(20.0)
     start = np.concatenate([torques.ravel() / SCALE, states.ravel()])
@@ -324,14 +347,25 @@ def findings_of(start, answers):
     fine = Shooting(shooting.arm, 4 * STEPS).motion(x)[0]
     low, high = shooting.bounds(start)
     return [
-        claims.judge("derivatives by (E17) against central differences, relative", derivative_error(shooting, x), {"below": 1e-6}),
-        claims.judge("gaps between intervals, and end missed by", float(np.abs(shooting.conditions(x)).max()), {"below": 1e-6}),
+        claims.judge(
+            "derivatives by (E17) against central differences, relative", derivative_error(shooting, x), {"below": 1e-6}
+        ),
+        claims.judge(
+            "gaps between intervals, and end missed by", float(np.abs(shooting.conditions(x)).max()), {"below": 1e-6}
+        ),
         claims.judge("least push on the way [N]", float(pushes.min()), {"above": LEAST_PUSH - 1e-5}),
         claims.judge("tip off the wall, which the optimisation is not told of [m]", wall, {"below": 1e-5}),
-        claims.judge("ends of the intervals with a quarter of the step, deviation", float(np.abs(fine - states[1:]).max()), {"below": 1e-4}),
-        claims.judge("cost without derivatives by cost with them", without.fun / result.fun, {"is": 1.0, "within": 1e-3}),
+        claims.judge(
+            "ends of the intervals with a quarter of the step, deviation",
+            float(np.abs(fine - states[1:]).max()),
+            {"below": 1e-4},
+        ),
+        claims.judge(
+            "cost without derivatives by cost with them", without.fun / result.fun, {"is": 1.0, "within": 1e-3}
+        ),
         claims.judge("distance from the bounds of the search", float(np.min([x - low, high - x])), {"above": 1e-3}),
-        claims.judge("SLSQP reports success (0)", float(result.status), {"is": 0.0, "within": 0.0})]
+        claims.judge("SLSQP reports success (0)", float(result.status), {"is": 0.0, "within": 0.0}),
+    ]
 
 
 def write_page(out):
@@ -341,21 +375,39 @@ def write_page(out):
     (shooting, result, seconds), (other, without, seconds_without) = answers
     _draw(shooting, result.x, start, out)
     rows = "".join(
-        "<tr><td>%s</td><td>%d</td><td>%d</td><td>%d</td><td>%.2f</td><td>%.6f</td></tr>" % (
-            name, r.nit, s.motions, s.derivatives, t, r.fun)
-        for name, r, s, t in (("with derivatives", result, shooting, seconds), ("with differences", without, other, seconds_without)))
+        "<tr><td>%s</td><td>%d</td><td>%d</td><td>%d</td><td>%.2f</td><td>%.6f</td></tr>"
+        % (name, r.nit, s.motions, s.derivatives, t, r.fun)
+        for name, r, s, t in (
+            ("with derivatives", result, shooting, seconds),
+            ("with differences", without, other, seconds_without),
+        )
+    )
     body = (
-        "<p>%s</p><p>Minimise ∫ τᵀτ dt over the torques of a planar arm (<a href='systems/planar_wall.html'>planar wall</a>) that leads its tip along a wall, "
-        "from rest at a height of %g m to rest at %g m in %g s, and pushes on the wall with at least %g N all the time. %d intervals of constant torques, "
-        "%d variables, %d conditions.</p>" % (
-            html.escape(__doc__.strip().partition("\n\n")[2].replace("\n", " ")), START["height"], END["height"], SPAN,
-            LEAST_PUSH, INTERVALS, 9 * INTERVALS, 7 * INTERVALS + 5) +
-        "<figure><img src='optimal_control.svg' alt='motion, torques and push'><figcaption>The motion (later is darker), the torques, and the push, "
+        "<p>%s</p><p>Minimise ∫ τᵀτ dt over the torques of a planar arm "
+        "(<a href='systems/planar_wall.html'>planar wall</a>) that leads its tip along a wall, "
+        "from rest at a height of %g m to rest at %g m in %g s, "
+        "and pushes on the wall with at least %g N all the time. %d intervals of constant torques, "
+        "%d variables, %d conditions.</p>"
+        % (
+            html.escape(__doc__.strip().partition("\n\n")[2].replace("\n", " ")),
+            START["height"],
+            END["height"],
+            SPAN,
+            LEAST_PUSH,
+            INTERVALS,
+            9 * INTERVALS,
+            7 * INTERVALS + 5,
+        )
+        + "<figure><img src='optimal_control.svg' alt='motion, torques and push'>"
+        "<figcaption>The motion (later is darker), the torques, and the push, "
         "which touches its bound.</figcaption></figure>"
-        "<table><tr><th></th><th>iterations</th><th>motions</th><th>motions with derivatives</th><th>CPU time [s]</th><th>cost [N² m² s]</th></tr>%s</table>" % rows +
-        site_pages.findings_table(findings))
-    (out / "optimal_control.html").write_text(
-        site_pages.page("Optimal control along a path", body), encoding="utf-8")
+        "<table><tr><th></th><th>iterations</th><th>motions</th><th>motions with derivatives</th>"
+        "<th>CPU time [s]</th><th>cost [N² m² s]</th></tr>%s</table>" % rows + site_pages.findings_table(findings)
+    )
+    (out / "optimal_control.html").write_text(site_pages.page("Optimal control along a path", body), encoding="utf-8")
     return findings, site_pages.card(
-        "optimal_control.html", "optimal_control.svg", "Optimal control along a path",
-        "A planar arm leads its tip along a wall with the least torque: direct shooting with exact derivatives")
+        "optimal_control.html",
+        "optimal_control.svg",
+        "Optimal control along a path",
+        "A planar arm leads its tip along a wall with the least torque: direct shooting with exact derivatives",
+    )

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""Figures that are no curves of a run: drawings of a system, the geometry of accelerations, times of the parts of a step."""
+"""Figures that are no curves of a run: drawings, the geometry of accelerations, times of the parts of a step."""
+
 import time as clock
 
+import claims
 import matplotlib.pyplot as plt
 import numpy as np
+import runs as run_tools
 import yaml
 
-import claims
 import constrained_dynamics as cd
-import runs as run_tools
 from constrained_dynamics.drawing import COLOURS
 
 UP, SIDE, TOTAL, ALLOWED = COLOURS[1], COLOURS[0], "#222222", COLOURS[2]
@@ -19,9 +20,13 @@ UP, SIDE, TOTAL, ALLOWED = COLOURS[1], COLOURS[0], "#222222", COLOURS[2]
 def draw(name, entry, runs, sketches):
     """The picture of that name as a matplotlib figure, and findings about it."""
     known = {
-        "sketch": sketch, "sketch_frames": sketch_frames, "acceleration_parts": acceleration_parts,
-        "acceleration_deviation": acceleration_deviation, "acceleration_unconstrained": acceleration_unconstrained,
-        "gear_times": gear_times}
+        "sketch": sketch,
+        "sketch_frames": sketch_frames,
+        "acceleration_parts": acceleration_parts,
+        "acceleration_deviation": acceleration_deviation,
+        "acceleration_unconstrained": acceleration_unconstrained,
+        "gear_times": gear_times,
+    }
     if name not in known:
         raise ValueError("there is no drawing '%s'; known are %s" % (name, ", ".join(known)))
     return known[name](entry, runs, sketches)
@@ -52,7 +57,8 @@ def sketch_frames(entry, runs, sketches):
 class Accelerations:
     """Accelerations of the double pendulum on its obstacle in canonical speeds, w = Q^½ u, as points (sideways, up).
 
-    Up is the direction of the row, A Q^(−½), sideways its complement. The term of the changing Q^½, common to all, is left out.
+    Up is the direction of the row, A Q^(−½), sideways its complement. The term of the changing Q^½, common to all,
+    is left out.
     """
 
     def __init__(self, runs):
@@ -62,12 +68,12 @@ class Accelerations:
         data = yaml.safe_load(open(cd.example("thesis_5_1"), encoding="utf-8"))
         del data["constraints"][0]["unilateral"]  # the obstacle as a bilateral row
         loaded = cd.Scenario.from_text(yaml.safe_dump(data), assemble=False)
-        dynamics, work = loaded.dynamics, cd.Workspace(loaded.dynamics)
+        dynamics, work = loaded.dynamics, cd.Workspace(loaded.dynamics, cd.State(state[:2], state[2:]))
         q = dynamics.project_position(np.array(state[:2]), workspace=work)
         u = dynamics.project_velocity(q, np.array(state[2:]), workspace=work)
         torques = [data["parameters"]["tau1"], data["parameters"]["tau2"]]
-        dynamics.update_rows(q, u, workspace=work)
-        dynamics.solve_rows(torques, workspace=work)
+        dynamics.evaluate_rows(q, u, workspace=work)
+        dynamics.evaluate_terms(workspace=work)
         q_matrix = np.array(work.mass_matrix)
         force = np.array(work.force) + np.array([[1.0, -1.0], [0.0, 1.0]]) @ torques
         values, vectors = np.linalg.eigh(q_matrix)
@@ -85,11 +91,17 @@ class Accelerations:
 
 
 def _arrow(axis, start, end, colour, style="-", label=None, offset=(4, 4)):
-    axis.annotate("", end, start, annotation_clip=False, arrowprops={
-        "arrowstyle": "-|>", "color": colour, "lw": 1.8, "linestyle": style, "shrinkA": 0, "shrinkB": 0})
+    axis.annotate(
+        "",
+        end,
+        start,
+        annotation_clip=False,
+        arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1.8, "linestyle": style, "shrinkA": 0, "shrinkB": 0},
+    )
     if label:
         axis.annotate(
-            label, (np.add(start, end)) / 2, xytext=offset, textcoords="offset points", color=colour, fontsize=10)
+            label, (np.add(start, end)) / 2, xytext=offset, textcoords="offset points", color=colour, fontsize=10
+        )
 
 
 def _plane(points, size):
@@ -127,8 +139,11 @@ def acceleration_parts(entry, runs, sketches):
     return plot, [
         claims.judge("the upward part is A₁⁺ V₁", up, {"is": a.level, "within": 1e-9 * a.size}),
         claims.judge(
-            "the sideways part is that of the unconstrained acceleration", side,
-            {"is": a.unconstrained[0], "within": 1e-9 * a.size})]
+            "the sideways part is that of the unconstrained acceleration",
+            side,
+            {"is": a.unconstrained[0], "within": 1e-9 * a.size},
+        ),
+    ]
 
 
 def acceleration_deviation(entry, runs, sketches):
@@ -142,8 +157,13 @@ def acceleration_deviation(entry, runs, sketches):
     _arrow(axis, a.constrained, end, ALLOWED, label=r"$\Delta\dot w$", offset=(-24, 4))
     _arrow(axis, (0, 0), a.constrained, TOTAL, label=r"$\dot w$", offset=(-16, 8))
     _arrow(axis, (0, 0), end, SIDE, ":", label=r"$\dot w + \Delta\dot w$", offset=(10, -8))
-    return plot, [claims.judge("both parts are at right angles", float(np.dot(corner - a.constrained, end - corner)),
-                               {"is": 0.0, "within": 1e-9 * a.size ** 2})]
+    return plot, [
+        claims.judge(
+            "both parts are at right angles",
+            float(np.dot(corner - a.constrained, end - corner)),
+            {"is": 0.0, "within": 1e-9 * a.size**2},
+        )
+    ]
 
 
 def acceleration_unconstrained(entry, runs, sketches):
@@ -159,9 +179,13 @@ def acceleration_unconstrained(entry, runs, sketches):
     gap = np.linalg.norm(a.unconstrained - a.constrained)
     shortest = min(np.linalg.norm(a.unconstrained - point) for point in others)
     return plot, [
-        claims.judge("Δẇ has no sideways part", float(a.unconstrained[0] - a.constrained[0]),
-                     {"is": 0.0, "within": 1e-9 * a.size}),
-        claims.judge("length of Δẇ by that of the next shorter one", float(gap / shortest), {"below": 1.0})]
+        claims.judge(
+            "Δẇ has no sideways part",
+            float(a.unconstrained[0] - a.constrained[0]),
+            {"is": 0.0, "within": 1e-9 * a.size},
+        ),
+        claims.judge("length of Δẇ by that of the next shorter one", float(gap / shortest), {"below": 1.0}),
+    ]
 
 
 # ---- times ---------------------------------------------------------------------------------------
@@ -183,17 +207,18 @@ def gear_times(entry, runs, sketches):
     state = runs["gears_selected"]
     q, u = state.arrays["q"][60], state.arrays["u"][60]
     for label, formulation in (
-            ("solve, FCI", "kane_nonminimal"), ("solve, GCPI", "coordinate_partition_full"),
-            ("solve, SCPI", "coordinate_partition_selected")):
+        ("solve, FCI", "kane_nonminimal"),
+        ("solve, GCPI", "coordinate_partition_full"),
+        ("solve, SCPI", "coordinate_partition_selected"),
+    ):
         loaded = run_tools.load("gear_train_euler", ["formulation=" + formulation])
-        dynamics, work = loaded.dynamics, cd.Workspace(loaded.dynamics)
-        dynamics.analyse(loaded.initial, work)
-        dynamics.update_rows(q, u, workspace=work)
+        dynamics, work = loaded.dynamics, cd.Workspace(loaded.dynamics, loaded.initial)
+        rows = _microseconds(lambda: dynamics.evaluate_rows(q, u, workspace=work))
         if not names:
             names.append("rows and kinematics")
-            values.append(_microseconds(lambda: dynamics.update_rows(q, u, workspace=work)))
+            values.append(rows)
         names.append(label)
-        values.append(_microseconds(lambda: dynamics.solve_rows(workspace=work)))
+        values.append(_microseconds(lambda: dynamics.solve(q, u, workspace=work)) - rows)
     names += ["project position", "project velocity"]
     values.append(_microseconds(lambda: dynamics.project_position(q, workspace=work), 10))
     values.append(_microseconds(lambda: dynamics.project_velocity(q, u, workspace=work), 10))

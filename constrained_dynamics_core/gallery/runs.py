@@ -2,29 +2,45 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Runs of scenarios, each made once and kept on disk, and quantities of them by formulas."""
+
 import functools
 import hashlib
 import json
-from pathlib import Path
 import re
 import time as clock
+from pathlib import Path
 
+import formulas
 import numpy as np
 import yaml
 
 import constrained_dynamics as cd
-import formulas
 
 ARRAYS = (
-    "time", "q", "u", "acceleration", "inputs", "multipliers", "constraint_force", "position", "velocity",
-    "kinetic_energy", "potential_energy", "observables", "wrench_force", "wrench_torque")
+    "time",
+    "q",
+    "u",
+    "acceleration",
+    "inputs",
+    "multipliers",
+    "constraint_force",
+    "position",
+    "velocity",
+    "kinetic_energy",
+    "potential_energy",
+    "observables",
+    "wrench_force",
+    "wrench_torque",
+)
 
 
 def row_names(constraints):
     """<constraint>/<label> of all rows."""
     return [
         constraints[i].name + "/" + constraints[i].rows[k].label
-        for i in range(len(constraints)) for k in range(constraints[i].row_count)]
+        for i in range(len(constraints))
+        for k in range(constraints[i].row_count)
+    ]
 
 
 def wrench_names(constraints):
@@ -41,7 +57,10 @@ def load(scenario, overrides=()):
 
 
 class Run:
-    """What a run gave, as arrays. Formulas see t, coordinates, speeds, parameters, observables, energies and the functions below."""
+    """What a run gave, as arrays.
+
+    Formulas see t, coordinates, speeds, parameters, observables, energies and the functions below.
+    """
 
     def __init__(self, name, arrays, facts):
         self.name, self.facts = name, facts
@@ -54,30 +73,53 @@ class Run:
         for names, values in (("observables", "observables"), ("coordinates", "q"), ("speeds", "u")):
             self._names.update({word: arrays[values][:, i] for i, word in enumerate(facts[names])})
         self._names.update(
-            t=self.time, pi=np.pi, energy=arrays["kinetic_energy"] + arrays["potential_energy"],
-            kinetic_energy=arrays["kinetic_energy"], potential_energy=arrays["potential_energy"])
-        column = lambda values, names, what: lambda word: arrays[values][:, _index(facts[names], word, what)]
+            t=self.time,
+            pi=np.pi,
+            energy=arrays["kinetic_energy"] + arrays["potential_energy"],
+            kinetic_energy=arrays["kinetic_energy"],
+            potential_energy=arrays["potential_energy"],
+        )
+
+        def column(values, names, what):
+            return lambda word: arrays[values][:, _index(facts[names], word, what)]
+
         self._functions = {
-            "lambda": column("multipliers", "rows", "row"), "phi": column("position", "rows", "row"),
-            "psi": column("velocity", "rows", "row"), "Fc": column("constraint_force", "speeds", "speed"),
-            "udot": column("acceleration", "speeds", "speed"), "input": column("inputs", "inputs", "input"),
+            "lambda": column("multipliers", "rows", "row"),
+            "phi": column("position", "rows", "row"),
+            "psi": column("velocity", "rows", "row"),
+            "Fc": column("constraint_force", "speeds", "speed"),
+            "udot": column("acceleration", "speeds", "speed"),
+            "input": column("inputs", "inputs", "input"),
             # Of a named quantity: its change since the start.
-            "change": lambda word: self.value(word) - self.value(word)[0]}
+            "change": lambda word: self.value(word) - self.value(word)[0],
+        }
 
     @classmethod
     def of_record(cls, scenario, loaded, record, seconds):
         set_ = record.dynamics.constraints
         facts = {
-            "coordinates": list(record.coordinate_names), "speeds": list(record.speed_names),
-            "inputs": list(record.input_names), "observables": list(record.observable_names),
-            "rows": row_names(set_), "wrenches": wrench_names(set_),
+            "coordinates": list(record.coordinate_names),
+            "speeds": list(record.speed_names),
+            "inputs": list(record.input_names),
+            "observables": list(record.observable_names),
+            "rows": row_names(set_),
+            "wrenches": wrench_names(set_),
             "parameters": {name: value for name, value in loaded.parameters},
-            "completed": record.result.completed, "status": record.result.status.name.lower(),
-            "steps": record.result.steps, "seconds": seconds, "degrees_of_freedom": _freedom(record),
+            "completed": record.result.completed,
+            "status": record.result.status.name.lower(),
+            "steps": record.result.steps,
+            "seconds": seconds,
+            "degrees_of_freedom": _freedom(record),
             "description": loaded.description,
             "events": [
-                [event.time, event.constraint if isinstance(event.constraint, str) else str(event.constraint),
-                 event.kind.name.lower()] for event in record.events]}
+                [
+                    event.time,
+                    event.constraint if isinstance(event.constraint, str) else str(event.constraint),
+                    event.kind.name.lower(),
+                ]
+                for event in record.events
+            ],
+        }
         return cls(scenario, {name: np.array(getattr(record, name)) for name in ARRAYS}, facts)
 
     def save(self, path):
@@ -99,7 +141,10 @@ class Run:
                 names = [item["name"], friction.get("rows") if isinstance(friction, dict) else None]
                 # Names of repeated items contain formulas.
                 patterns += [re.sub(r"\\\$\\\{.*?\\\}", ".*", re.escape(name)) for name in names if name]
-        comes_and_goes = lambda row: any(re.fullmatch(pattern + "/.*", row) for pattern in patterns)
+
+        def comes_and_goes(row):
+            return any(re.fullmatch(pattern + "/.*", row) for pattern in patterns)
+
         return [k for k, row in enumerate(self.rows) if not comes_and_goes(row)]
 
     def _look_up(self, name):
@@ -108,8 +153,10 @@ class Run:
         if name in self._definitions:
             self._names[name] = self.value(self._definitions[name])
             return self._names[name]
-        raise ValueError("%s: there is no quantity '%s'; known are %s" % (
-            self.name, name, ", ".join(sorted({*self._names, *self._definitions}))))
+        raise ValueError(
+            "%s: there is no quantity '%s'; known are %s"
+            % (self.name, name, ", ".join(sorted({*self._names, *self._definitions})))
+        )
 
     def value(self, formula):
         """A formula over the output times: an array as long as `time`."""
@@ -120,8 +167,9 @@ class Run:
         """The value at an output time."""
         index = int(np.argmin(np.abs(self.time - time)))
         if abs(self.time[index] - time) > 1e-9 * max(1.0, abs(time)):
-            raise ValueError("%s: %.17g s is no output time; the nearest is %.17g s" % (
-                self.name, time, self.time[index]))
+            raise ValueError(
+                "%s: %.17g s is no output time; the nearest is %.17g s" % (self.name, time, self.time[index])
+            )
         return float(self.value(formula)[index])
 
 

@@ -2,14 +2,15 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """HTML of the gallery: index, a page for each system, a page for the figures of each source."""
+
 import html
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from equations import equations_html
 
 from constrained_dynamics.drawing import COLOURS
-from equations import equations_html
 
 STYLE = Path(__file__).with_name("site.css")
 MOST_LINES = 8
@@ -21,9 +22,12 @@ def page(title, body, depth=0):
     """A whole page; depth: folders between it and the index."""
     up = "../" * depth
     return (
-        "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
-        "<title>%s</title><link rel='stylesheet' href='%ssite.css'></head><body><nav><a href='%sindex.html'>Gallery</a></nav>"
-        "<h1>%s</h1>%s</body></html>\n" % (html.escape(title), up, up, html.escape(title), body))
+        "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width'>"
+        "<title>%s</title><link rel='stylesheet' href='%ssite.css'></head>"
+        "<body><nav><a href='%sindex.html'>Gallery</a></nav>"
+        "<h1>%s</h1>%s</body></html>\n" % (html.escape(title), up, up, html.escape(title), body)
+    )
 
 
 def readable(name):
@@ -118,9 +122,16 @@ def findings_table(findings):
     if not findings:
         return ""
     rows = "".join(
-        "<tr><td>%s</td><td>%s</td><td>%s</td><td class='%s'>%s</td></tr>" % (
-            html.escape(f.says), f.found, html.escape(f.wanted), "holds" if f.holds else "fails",
-            "holds" if f.holds else "fails") for f in findings)
+        "<tr><td>%s</td><td>%s</td><td>%s</td><td class='%s'>%s</td></tr>"
+        % (
+            html.escape(f.says),
+            f.found,
+            html.escape(f.wanted),
+            "holds" if f.holds else "fails",
+            "holds" if f.holds else "fails",
+        )
+        for f in findings
+    )
     return "<table><tr><th>what is said</th><th>found</th><th>expected</th><th></th></tr>%s</table>" % rows
 
 
@@ -128,23 +139,39 @@ def comparison_table(comparisons):
     if not comparisons:
         return ""
     rows = "".join(
-        "<tr><td>%s</td><td>%.6g</td><td>%.12g</td><td>%.12g</td><td>%.1e</td></tr>" % (
-            html.escape(c.name), t, reference, ours, abs(ours - reference))
-        for c in comparisons for t, reference, ours in zip(c.time, c.reference, c.ours))
+        "<tr><td>%s</td><td>%.6g</td><td>%.12g</td><td>%.12g</td><td>%.1e</td></tr>"
+        % (html.escape(c.name), t, reference, ours, abs(ours - reference))
+        for c in comparisons
+        for t, reference, ours in zip(c.time, c.reference, c.ours)
+    )
     return (
         "<details><summary>reference values beside ours: %d numbers, largest relative deviation %.1e</summary><table>"
-        "<tr><th></th><th>t [s]</th><th>reference</th><th>ours</th><th>deviation</th></tr>%s</table></details>" % (
-            sum(len(c.time) for c in comparisons), max(c.deviation for c in comparisons), rows))
+        "<tr><th></th><th>t [s]</th><th>reference</th><th>ours</th><th>deviation</th></tr>%s</table></details>"
+        % (sum(len(c.time) for c in comparisons), max(c.deviation for c in comparisons), rows)
+    )
 
 
 def figure_html(figure, up, source=""):
     note = "<p class='note'>The print: %s</p>" % html.escape(figure.printed.strip()) if figure.printed else ""
     return (
         "<figure id='%s'><img src='%sfigures/%s.svg' alt='%s' loading='lazy'><figcaption><b>%s%s.</b> %s "
-        "<a href='%ssystems/%s.html'>%s</a>%s%s%s</figcaption></figure>" % (
-            figure.name, up, figure.name, html.escape(figure.caption), source, figure.title, html.escape(figure.caption),
-            up, figure.system, readable(figure.system), note, findings_table(figure.findings),
-            comparison_table(figure.comparisons)))
+        "<a href='%ssystems/%s.html'>%s</a>%s%s%s</figcaption></figure>"
+        % (
+            figure.name,
+            up,
+            figure.name,
+            html.escape(figure.caption),
+            source,
+            figure.title,
+            html.escape(figure.caption),
+            up,
+            figure.system,
+            readable(figure.system),
+            note,
+            findings_table(figure.findings),
+            comparison_table(figure.comparisons),
+        )
+    )
 
 
 def system_page(system, run, figures, sources):
@@ -157,42 +184,66 @@ def system_page(system, run, figures, sources):
     if details:
         body.append("<p class='note'>%s</p>" % html.escape(details))
     body.append(
-        "<p class='note'>%s, %s, %s, %d degree%s of freedom; %g s in %s%s.%s</p>" % (
-            counted(len(facts["coordinates"]), "coordinate"), counted(len(facts["speeds"]), "speed"),
-            counted(len(run.rows), "row"), facts["degrees_of_freedom"], "" if facts["degrees_of_freedom"] == 1 else "s",
-            run.time[-1] - run.time[0], counted(facts["steps"], "step"), events, ended))
+        "<p class='note'>%s, %s, %s, %d degree%s of freedom; %g s in %s%s.%s</p>"
+        % (
+            counted(len(facts["coordinates"]), "coordinate"),
+            counted(len(facts["speeds"]), "speed"),
+            counted(len(run.rows), "row"),
+            facts["degrees_of_freedom"],
+            "" if facts["degrees_of_freedom"] == 1 else "s",
+            run.time[-1] - run.time[0],
+            counted(facts["steps"], "step"),
+            events,
+            ended,
+        )
+    )
     body.append(system["view"])
     body.append("<h2>Equations</h2>" + equations_html(run))
-    body.append("<h2>Forces, violation, energy</h2><div class='plots'>%s</div>" % "".join(
-        "<img src='%s' alt='%s' loading='lazy'>" % (file, file) for file in system["plots"]))
+    body.append(
+        "<h2>Forces, violation, energy</h2><div class='plots'>%s</div>"
+        % "".join("<img src='%s' alt='%s' loading='lazy'>" % (file, file) for file in system["plots"])
+    )
     if system["findings"] or system["comparisons"]:
-        body.append("<h2>Reference values</h2>" + findings_table(system["findings"]) +
-                    comparison_table(system["comparisons"]))
+        body.append(
+            "<h2>Reference values</h2>" + findings_table(system["findings"]) + comparison_table(system["comparisons"])
+        )
     if figures:
-        body.append("<h2>Figures</h2>" + "".join(
-            figure_html(figure, "../", "%s: " % html.escape(sources[figure.source].partition(",")[0]))
-            for figure in figures))
-    body.append("<h2>Scenario</h2><p class='note'>cdyn run %s</p><pre>%s</pre>" % (
-        system["name"], html.escape(system["text"])))
+        body.append(
+            "<h2>Figures</h2>"
+            + "".join(
+                figure_html(figure, "../", "%s: " % html.escape(sources[figure.source].partition(",")[0]))
+                for figure in figures
+            )
+        )
+    body.append(
+        "<h2>Scenario</h2><p class='note'>cdyn run %s</p><pre>%s</pre>" % (system["name"], html.escape(system["text"]))
+    )
     return page(readable(system["name"]), "\n".join(body), 1)
 
 
 def figures_page(source, title, figures):
     body = "<p class='note'>%s</p>" % html.escape(
-        "Every figure is made from runs of this library; circles are reference values that it did not compute.")
+        "Every figure is made from runs of this library; circles are reference values that it did not compute."
+    )
     return page("Figures: " + title, body + "".join(figure_html(figure, "") for figure in figures))
 
 
 def card(link, image, title, text):
     return "<a class='card' href='%s'><img src='%s' alt='' loading='lazy'><b>%s</b><span>%s</span></a>" % (
-        link, image, html.escape(title), html.escape(text))
+        link,
+        image,
+        html.escape(title),
+        html.escape(text),
+    )
 
 
 def index_page(groups, extra, checked):
     """groups: (title, cards); extra: cards of pages that are no systems."""
     body = [
-        "<p>Constrained systems, each a scenario file, with their motion, equations and constraint forces. %d statements and reference "
-        "values were checked while this was built.</p>" % checked]
+        "<p>Constrained systems, each a scenario file, with their motion, equations and constraint forces. "
+        "%d statements and reference "
+        "values were checked while this was built.</p>" % checked
+    ]
     for title, cards in [*extra, *groups]:
         body.append("<h2>%s</h2><div class='cards'>%s</div>" % (html.escape(title), "".join(cards)))
     return page("Gallery", "\n".join(body))

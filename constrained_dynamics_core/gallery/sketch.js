@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // Moves the sketches of a page: shapes of each frame into an SVG, a slider and a play button.
 document.querySelectorAll(".sketch").forEach((box) => {
   const data = JSON.parse(box.querySelector("script").textContent);

@@ -40,6 +40,10 @@ const char * to_string(Status status) noexcept CD_NONBLOCKING
       return "infeasible";
     case Status::kInterrupted:
       return "interrupted";
+    case Status::kNoState:
+      return "no_state";
+    case Status::kDeclined:
+      return "declined";
   }
   return "unknown";
 }

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """A scenario that is advanced, paused, pushed and switched from outside. Knows nothing of ROS."""
+
 import math
 
 import numpy as np
@@ -13,7 +14,7 @@ MOST_STEPS = 1_000_000
 
 
 class RequestError(ValueError):
-    """A request that cannot be met; says what was asked for and what is allowed."""
+    """A request that cannot be met; states what was requested and what is allowed."""
 
 
 class HostedScenario:
@@ -51,7 +52,7 @@ class HostedScenario:
         return self.failure is not None or self.time >= self.until - 1e-9 * self.step_size
 
     def advance(self, duration):
-        """Goes on by a time [s], to the next whole step, and not beyond the end."""
+        """Advances by a time [s], to the next whole step, and not beyond the end."""
         if self.ended or not duration > 0.0:
             return
         duration = min(duration + self._remainder, self.until - self.time)
@@ -70,7 +71,8 @@ class HostedScenario:
             raise RequestError(f"steps is {count}; allowed: 1 to {MOST_STEPS}")
         if self.failure is not None:
             raise RequestError(
-                f"the simulation ended at {self.time:.6g} s with status '{self.failure}'; reset starts it anew")
+                f"the simulation ended at {self.time:.6g} s with status '{self.failure}'; reset starts it anew"
+            )
         if self._adaptive:
             self._run(self.time + count * self.step_size)
         else:
@@ -107,7 +109,7 @@ class HostedScenario:
     # ---- requests ----------------------------------------------------------------------------------
 
     def set_active(self, name, active):
-        """Switches a constraint and returns the size of the impulse with which it came into force."""
+        """Switches a constraint and returns the magnitude of the impulse that enforced it."""
         try:
             index = self.constraints.index(name)
         except ValueError as error:
@@ -118,7 +120,8 @@ class HostedScenario:
             return 0.0
         event = self._change(
             lambda: self.simulation.switch_constraint(index, active),
-            f"constraint '{name}' could not be switched {'on' if active else 'off'}")
+            f"constraint '{name}' could not be switched {'on' if active else 'off'}",
+        )
         return event.impulse if event else 0.0
 
     def push(self, frame, force, torque, names, values):
@@ -129,8 +132,7 @@ class HostedScenario:
             raise RequestError("nothing to push: give a frame with force and torque, or names with values")
         if not impulse.any():
             return 0.0
-        event = self._change(
-            lambda: self.simulation.apply_impulse(impulse), "the impulse could not be applied")
+        event = self._change(lambda: self.simulation.apply_impulse(impulse), "the impulse could not be applied")
         return event.energy_change if event else 0.0
 
     def _frame_impulse(self, frame, force, torque):
@@ -154,8 +156,7 @@ class HostedScenario:
         if len(names) != len(values):
             raise RequestError(f"there are {len(names)} names and {len(values)} values; allowed: as many")
         if len(names) > self.system.speed_count:
-            raise RequestError(
-                f"there are {len(names)} names; allowed: up to {self.system.speed_count}, one a speed")
+            raise RequestError(f"there are {len(names)} names; allowed: up to {self.system.speed_count}, one a speed")
         impulse = np.zeros(self.system.speed_count)
         for name, value in zip(names, values):
             if not math.isfinite(value):
@@ -167,7 +168,7 @@ class HostedScenario:
         return impulse
 
     def _change(self, change, what):
-        """Makes a change at this instant; returns its event, None where there was no room for it."""
+        """Makes a change at this instant; returns its event, or None if there was no room for it."""
         before = len(self.simulation.events)
         status = change()
         events = self.simulation.events[before:]

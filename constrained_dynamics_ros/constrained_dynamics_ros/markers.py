@@ -2,8 +2,9 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Force and torque arrows as markers: the same as those of the C++ nodes (markers.hpp)."""
-from dataclasses import dataclass, fields
+
 import math
+from dataclasses import dataclass, fields
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point
@@ -15,7 +16,7 @@ TEXT_ASPECT = 0.3  # RViz makes spaces very wide where scale.x of a text is not 
 
 @dataclass
 class MarkerStyle:
-    """How forces look."""
+    """The appearance of forces."""
 
     force_scale: float = 0.01  # arrow length [m] a newton
     torque_scale: float = 0.05  # arrow length [m] a newton metre
@@ -36,14 +37,11 @@ class MarkerStyle:
             value = getattr(self, field.name)
             zero = field.name in ("smallest_length", "lifetime")
             if field.type is float and not (math.isfinite(value) and (value > 0.0 or zero and value == 0.0)):
-                raise ValueError(
-                    f"markers: {field.name}: {value}; allowed: a number above 0{', or 0' if zero else ''}")
-            if field.name.endswith("_colour") and not (
-                    len(value) == 4 and all(0.0 <= part <= 1.0 for part in value)):
+                raise ValueError(f"markers: {field.name}: {value}; allowed: a number above 0{', or 0' if zero else ''}")
+            if field.name.endswith("_colour") and not (len(value) == 4 and all(0.0 <= part <= 1.0 for part in value)):
                 raise ValueError(f"markers: {field.name}: {list(value)}; allowed: 4 numbers from 0 to 1")
         if not (len(self.legend_position) == 3 and all(map(math.isfinite, self.legend_position))):
-            raise ValueError(
-                f"markers: legend_position: {list(self.legend_position)}; allowed: 3 finite numbers")
+            raise ValueError(f"markers: legend_position: {list(self.legend_position)}; allowed: 3 finite numbers")
 
 
 class Markers:
@@ -60,7 +58,8 @@ class Markers:
         self._legend = self._make_legend() if style.legend else []
         self._names = [hosted.constraints[i].name for i in range(len(hosted.constraints))]
         self.message = MarkerArray(
-            markers=[marker for _, markers in self._wrenches for marker in markers] + self._legend)
+            markers=[marker for _, markers in self._wrenches for marker in markers] + self._legend
+        )
 
     def _marker(self, namespace, index, kind, colour):
         marker = Marker(ns=namespace, id=index, type=kind, action=Marker.DELETE, color=_colour(colour))
@@ -89,18 +88,21 @@ class Markers:
         return (
             self._arrow("force", index, style.force_colour),
             self._arrow("torque", index, style.torque_colour),
-            point, self._text("name", index, style.force_colour))
+            point,
+            self._text("name", index, style.force_colour),
+        )
 
     def _make_legend(self):
         style = self.style
         lines = [
             (f"force: 1 m = {1.0 / style.force_scale:.4g} N", style.force_colour),
             (f"torque: 1 m = {1.0 / style.torque_scale:.4g} N m", style.torque_colour),
-            ("", style.force_colour)]
+            ("", style.force_colour),
+        ]
         markers = []
         for i, (text, colour) in enumerate(lines):
             marker = self._text("legend", i, colour, text)
-            marker.action = Marker.ADD
+            marker.action = Marker.ADD if text else Marker.DELETE  # RViz ends on an empty text
             x, y, z = (float(part) for part in style.legend_position)
             marker.pose.position = Point(x=x, y=y, z=z - 1.2 * style.text_height * i)
             markers.append(marker)
@@ -127,8 +129,8 @@ class Markers:
             if force_size > largest:
                 largest, largest_name = force_size, self._names[constraint]
         if self._legend:
-            self._legend[2].text = "largest force: " + (
-                f"{largest:.4g} N, {largest_name}" if largest_name else "none")
+            self._legend[2].action = Marker.ADD
+            self._legend[2].text = "largest force: " + (f"{largest:.4g} N, {largest_name}" if largest_name else "none")
         for marker in self.message.markers:
             marker.header.stamp = stamp
         return self.message
@@ -142,8 +144,8 @@ class Markers:
         marker.action = Marker.ADD
         marker.points = [
             Point(x=point[0], y=point[1], z=point[2]),
-            Point(x=point[0] + factor * vector[0], y=point[1] + factor * vector[1],
-                  z=point[2] + factor * vector[2])]
+            Point(x=point[0] + factor * vector[0], y=point[1] + factor * vector[1], z=point[2] + factor * vector[2]),
+        ]
 
     def _cut(self, force, torque):
         """What the arrows of a wrench do not show in full."""

@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""What a hosted scenario is in messages. Built once, written in place: the names never change."""
+"""Messages of a hosted scenario. Built once and written in place: the names never change."""
+
 import math
 
 from builtin_interfaces.msg import Time
-from constrained_dynamics_msgs.msg import (
-    ConstraintEvent, ConstraintForce, ConstraintForces, ConstraintRow, ConstraintWrench)
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import TransformStamped
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
+
 import constrained_dynamics as cd
+from constrained_dynamics_msgs.msg import (
+    ConstraintEvent,
+    ConstraintForce,
+    ConstraintForces,
+    ConstraintRow,
+    ConstraintWrench,
+)
 
 from .hosted_scenario import status_name
-
-# Rows above this can be replaced by others; rounding stays far below it.
-REDUNDANT = 1e-6
 
 
 def to_time(seconds):
@@ -42,11 +46,14 @@ class ForceMessage:
     @staticmethod
     def _constraint(constraint):
         return ConstraintForce(
-            name=constraint.name, type=constraint.type,
+            name=constraint.name,
+            type=constraint.type,
             rows=[ConstraintRow(label=row.label) for row in constraint.rows],
-            wrenches=[ConstraintWrench(
-                link_a=pair.body_a, frame_a=pair.frame_a, link_b=pair.body_b, frame_b=pair.frame_b)
-                for pair in constraint.wrench_bodies])
+            wrenches=[
+                ConstraintWrench(link_a=pair.body_a, frame_a=pair.frame_a, link_b=pair.body_b, frame_b=pair.frame_b)
+                for pair in constraint.wrench_bodies
+            ],
+        )
 
     def write(self, hosted, stamp, sequence):
         message, solution = self.message, hosted.solution
@@ -56,8 +63,8 @@ class ForceMessage:
         for entry, active in zip(message.constraints, hosted.active):
             entry.active = active
         if cd.has_output(hosted.status):
-            self._write_rows(hosted)
-            self._write_wrenches(solution.wrenches)
+            for entry, record in zip(message.constraints, hosted.simulation.constraint_records):
+                self._write_constraint(entry, record)
             message.generalized_forces = solution.constraint_force
             message.rank = solution.rank
             message.active_row_count = solution.active_row_count
@@ -65,33 +72,20 @@ class ForceMessage:
             message.inconsistency = solution.inconsistency
         return message
 
-    def _write_rows(self, hosted):
-        columns = zip(*(array.tolist() for array in (
-            hosted.solution.multipliers, hosted.rows.position, hosted.rows.velocity,
-            hosted.solution.redundancy)))
-        for entry in self.message.constraints:
-            entry.redundant = False
-            for row in entry.rows:
-                row.multiplier, row.position_residual, row.velocity_residual, row.redundancy = next(columns)
-                entry.redundant = entry.redundant or row.redundancy > REDUNDANT
-
-    def _write_wrenches(self, pairs):
-        pairs = iter(pairs)
-        for entry in self.message.constraints:
-            for wrench in entry.wrenches:
-                on_a, on_b = (pair := next(pairs)).on_a, pair.on_b
-                write_vector(on_a.point, wrench.point)
-                write_vector(on_a.force, wrench.on_a.force)
-                write_vector(on_a.torque, wrench.on_a.torque)
-                # Both about the same point.
-                write_vector(on_b.force, wrench.on_b.force)
-                write_vector(
-                    on_b.torque + _cross(on_b.point - on_a.point, on_b.force), wrench.on_b.torque)
-
-
-def _cross(a, b):
-    """numpy's is slow for single vectors."""
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+    @staticmethod
+    def _write_constraint(entry, record):
+        entry.redundant = record.redundant
+        for row, given in zip(entry.rows, record.rows):
+            row.multiplier = given.multiplier
+            row.position_residual = given.position_residual
+            row.velocity_residual = given.velocity_residual
+            row.redundancy = given.redundancy
+        for wrench, given in zip(entry.wrenches, record.wrenches):
+            write_vector(given.point, wrench.point)
+            write_vector(given.force_on_a, wrench.on_a.force)
+            write_vector(given.torque_on_a, wrench.on_a.torque)
+            write_vector(given.force_on_b, wrench.on_b.force)
+            write_vector(given.torque_on_b, wrench.on_b.torque)
 
 
 class JointMessages:
@@ -137,22 +131,33 @@ class TransformMessage:
 def write_quaternion(r, message):
     """The unit quaternion of a rotation, by its largest component."""
     squares = (
-        1.0 + r[0][0] + r[1][1] + r[2][2], 1.0 + r[0][0] - r[1][1] - r[2][2],
-        1.0 - r[0][0] + r[1][1] - r[2][2], 1.0 - r[0][0] - r[1][1] + r[2][2])
+        1.0 + r[0][0] + r[1][1] + r[2][2],
+        1.0 + r[0][0] - r[1][1] - r[2][2],
+        1.0 - r[0][0] + r[1][1] - r[2][2],
+        1.0 - r[0][0] - r[1][1] + r[2][2],
+    )
     largest = squares.index(max(squares))
     differences = (r[2][1] - r[1][2], r[0][2] - r[2][0], r[1][0] - r[0][1])
     xy, xz, yz = r[0][1] + r[1][0], r[0][2] + r[2][0], r[1][2] + r[2][1]
     w, x, y, z = (
-        (squares[0], *differences), (differences[0], squares[1], xy, xz),
-        (differences[1], xy, squares[2], yz), (differences[2], xz, yz, squares[3]))[largest]
+        (squares[0], *differences),
+        (differences[0], squares[1], xy, xz),
+        (differences[1], xy, squares[2], yz),
+        (differences[2], xz, yz, squares[3]),
+    )[largest]
     scale = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
     message.w, message.x, message.y, message.z = w * scale, x * scale, y * scale, z * scale
 
 
 def event_message(event, hosted, stamp, world_frame):
     message = ConstraintEvent(
-        kind=event.kind.name.lower(), impulse=event.impulse, friction_impulse=event.friction_impulse,
-        speed_before=event.speed_before, speed_after=event.speed_after, energy_change=event.energy_change)
+        kind=event.kind.name.lower(),
+        impulse=event.impulse,
+        friction_impulse=event.friction_impulse,
+        speed_before=event.speed_before,
+        speed_after=event.speed_after,
+        energy_change=event.energy_change,
+    )
     message.header.frame_id = world_frame
     message.header.stamp = stamp
     if event.constraint >= 0:
@@ -163,8 +168,12 @@ def event_message(event, hosted, stamp, world_frame):
 def diagnostic_message(name, stamp, level, text, values):
     """values: pairs of key and value."""
     status = DiagnosticStatus(
-        level=level, name=name, message=text, hardware_id="constrained_dynamics",
-        values=[KeyValue(key=key, value=str(value)) for key, value in values])
+        level=level,
+        name=name,
+        message=text,
+        hardware_id="constrained_dynamics",
+        values=[KeyValue(key=key, value=str(value)) for key, value in values],
+    )
     message = DiagnosticArray(status=[status])
     message.header.stamp = stamp
     return message

@@ -8,29 +8,31 @@
 Topics, services, types, QoS and parameters are those of the C++ node scenario_player (doc/ros.md).
 Everything happens in one thread: a request is met between two cycles.
 """
+
 import dataclasses
 import math
-from pathlib import Path
 import signal
 import sys
 import time
+from pathlib import Path
 
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
-from constrained_dynamics_msgs.msg import ConstraintEvent, ConstraintForces
-from constrained_dynamics_msgs.srv import ApplyImpulse, SetConstraintActive, StepSimulation
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
+
 import constrained_dynamics as cd
+from constrained_dynamics_msgs.msg import ConstraintEvent, ConstraintForces
+from constrained_dynamics_msgs.srv import ApplyImpulse, SetConstraintActive, StepSimulation
 
 from . import messages
 from .hosted_scenario import HostedScenario, RequestError
@@ -43,13 +45,12 @@ DIAGNOSTICS_PERIOD = 1.0  # [s]
 
 
 class ScenarioHost(Node):
-    """Runs a scenario and speaks about it."""
+    """Runs a scenario and publishes it."""
 
     def __init__(self, **arguments):
         super().__init__("scenario_host", **arguments)
         self._declare()
-        self._hosted = HostedScenario(
-            find_scenario(self._value("scenario")), self._value("set"), self._value("until"))
+        self._hosted = HostedScenario(find_scenario(self._value("scenario")), self._value("set"), self._value("until"))
         for warning in self._hosted.scenario.warnings:
             self.get_logger().warning(warning)
         self._sequence = 0
@@ -73,14 +74,16 @@ class ScenarioHost(Node):
     def _declare(self):
         fixed = {
             "scenario": ("", "scenario file: path, package://…, or the name of an example"),
-            "set": ([""], "changes of the scenario, \"path=value\" each, as after cdyn --set"),
-            "rate": (100.0, "messages a second"),
+            "set": ([""], 'changes of the scenario, "path=value" each, as after cdyn --set'),
+            "rate": (100.0, "messages per second"),
             "until": (0.0, "end of the simulation [s]; 0: that of the scenario, .inf: none"),
             "loop": (False, "start anew at the end; else the last state stays"),
             "paused": (False, "start paused"),
             "world_frame": ("world", "name of the world in messages"),
             "publish_clock": (
-                False, "publish /clock, and stamp with the time of the simulation; use_sim_time does the same"),
+                False,
+                "publish /clock, and stamp with the time of the simulation; use_sim_time does the same",
+            ),
             "publish_tf": (True, "publish the poses of all links on /tf"),
             "markers.rate": (30.0, "marker messages a second; 0: none"),
         }
@@ -89,17 +92,22 @@ class ScenarioHost(Node):
         for field in dataclasses.fields(MarkerStyle):
             default = list(field.default) if isinstance(field.default, tuple) else field.default
             self.declare_parameter(
-                "markers." + field.name, default,
-                ParameterDescriptor(description="how forces look: see MarkerStyle", read_only=True))
-        self.declare_parameter("real_time_factor", 1.0, ParameterDescriptor(
-            description="simulated seconds a second; may be changed at any time"))
+                "markers." + field.name,
+                default,
+                ParameterDescriptor(description="appearance of forces: see MarkerStyle", read_only=True),
+            )
+        self.declare_parameter(
+            "real_time_factor",
+            1.0,
+            ParameterDescriptor(description="simulated seconds per second; may change at any time"),
+        )
         self._check_number("rate", 0.0, 10e3)
         self._check_number("markers.rate", -1e-300, 10e3)
         if not self._value("until") >= 0.0:
             raise ValueError(f"until: {self._value('until')}; allowed: 0 or more, .inf")
         if not self._value("world_frame"):
             raise ValueError("world_frame: ''; allowed: the name of a frame")
-        if (problem := factor_problem(self._value("real_time_factor"))):
+        if problem := factor_problem(self._value("real_time_factor")):
             raise ValueError(problem)
 
     def _value(self, name):
@@ -114,8 +122,11 @@ class ScenarioHost(Node):
     def _change_parameters(self, parameters):
         for parameter in parameters:
             if parameter.name == "real_time_factor":
-                problem = (factor_problem(parameter.value) if parameter.type_ == Parameter.Type.DOUBLE
-                           else "real_time_factor must be a floating-point number")
+                problem = (
+                    factor_problem(parameter.value)
+                    if parameter.type_ == Parameter.Type.DOUBLE
+                    else "real_time_factor must be a floating-point number"
+                )
                 if problem:
                     return SetParametersResult(successful=False, reason=problem)
         for parameter in parameters:
@@ -131,8 +142,9 @@ class ScenarioHost(Node):
         self._forces = messages.ForceMessage(hosted, frame)
         self._joints = messages.JointMessages(hosted)
         self._transforms = messages.TransformMessage(hosted, frame)
-        style = MarkerStyle(**{
-            field.name: self._value("markers." + field.name) for field in dataclasses.fields(MarkerStyle)})
+        style = MarkerStyle(
+            **{field.name: self._value("markers." + field.name) for field in dataclasses.fields(MarkerStyle)}
+        )
         self._markers = Markers(hosted, style, frame)
 
     def _make_publishers(self):
@@ -183,7 +195,8 @@ class ScenarioHost(Node):
         self._simulated += hosted.time - before
         if hosted.failure and not failed_before:
             self.get_logger().error(
-                f"the simulation ended at {hosted.time:.6g} s with status '{hosted.failure}'; ~/reset starts it anew")
+                f"the simulation ended at {hosted.time:.6g} s with status '{hosted.failure}'; ~/reset starts it anew"
+            )
 
     def _stamp(self, simulated=None):
         """Of now, or of a simulated time; wall clock unless this node is the clock."""
@@ -215,7 +228,8 @@ class ScenarioHost(Node):
         self._lost_events += lost
         for event in events:
             self._event_publisher.publish(
-                messages.event_message(event, self._hosted, self._stamp(event.time), self._frame))
+                messages.event_message(event, self._hosted, self._stamp(event.time), self._frame)
+            )
 
     # ---- diagnostics -------------------------------------------------------------------------------
 
@@ -231,15 +245,23 @@ class ScenarioHost(Node):
         level, text = self._health(self._simulated / elapsed)
         hosted = self._hosted
         values = [
-            ("scenario", hosted.scenario.name), ("time", f"{hosted.time:.6g}"),
-            ("paused", self._paused), ("status", hosted.failure or self._forces.message.status),
-            ("rank", self._forces.message.rank), ("active rows", self._forces.message.active_row_count),
+            ("scenario", hosted.scenario.name),
+            ("time", f"{hosted.time:.6g}"),
+            ("paused", self._paused),
+            ("status", hosted.failure or self._forces.message.status),
+            ("rank", self._forces.message.rank),
+            ("active rows", self._forces.message.active_row_count),
             ("condition", f"{self._forces.message.condition:.4g}"),
             ("real-time factor", f"{self._simulated / elapsed:.3g}"),
-            ("busy", f"{self._busy / elapsed:.3g}"), ("lost events", self._lost_events)]
+            ("busy", f"{self._busy / elapsed:.3g}"),
+            ("lost events", self._lost_events),
+        ]
         self._busy = self._simulated = 0.0
-        self._diagnostic_publisher.publish(messages.diagnostic_message(
-            self.get_name() + ": simulation", self.get_clock().now().to_msg(), level, text, values))
+        self._diagnostic_publisher.publish(
+            messages.diagnostic_message(
+                self.get_name() + ": simulation", self.get_clock().now().to_msg(), level, text, values
+            )
+        )
 
     def _health(self, factor):
         hosted = self._hosted
@@ -295,8 +317,12 @@ class ScenarioHost(Node):
     def _push(self, request, response):
         def push(request, response):
             response.energy_change = self._hosted.push(
-                request.frame, [request.force.x, request.force.y, request.force.z],
-                [request.torque.x, request.torque.y, request.torque.z], request.names, request.values)
+                request.frame,
+                [request.force.x, request.force.y, request.force.z],
+                [request.torque.x, request.torque.y, request.torque.z],
+                request.names,
+                request.values,
+            )
             self._publish()
 
         return self._answer(response, push, request)
@@ -322,13 +348,15 @@ def find_scenario(name):
     """The path of a scenario: a path, package://…, file://…, or an example."""
     if not name:
         raise ValueError(
-            "scenario: ''; allowed: the path of a scenario file, package://…, or one of " + ", ".join(cd.examples()))
+            "scenario: ''; allowed: the path of a scenario file, package://…, or one of " + ", ".join(cd.examples())
+        )
     if name.startswith("package://"):
-        package, _, path = name[len("package://"):].partition("/")
+        package, _, path = name[len("package://") :].partition("/")
         from ament_index_python.packages import get_package_share_directory
+
         return str(Path(get_package_share_directory(package), path))
     if name.startswith("file://"):
-        return name[len("file://"):]
+        return name[len("file://") :]
     return name if Path(name).suffix or "/" in name else cd.example(name)
 
 

@@ -6,6 +6,7 @@ and one message of constraint forces.
 
     python -m constrained_dynamics_ros.show [scenario]
 """
+
 import collections
 import importlib
 import os
@@ -79,22 +80,37 @@ def watch(node, topics):
 
 
 def print_forces(message):
-    print(f"one message of {NODE}/constraint_forces, sequence {message.sequence}: status {message.status}, "
-          f"rank {message.rank} of {message.active_row_count} rows, condition {message.condition:.3g}")
+    print(
+        f"one message of {NODE}/constraint_forces, sequence {message.sequence}: status {message.status}, "
+        f"rank {message.rank} of {message.active_row_count} rows, condition {message.condition:.3g}"
+    )
     for constraint in message.constraints:
         rows = ", ".join(f"{row.label} {row.multiplier:.4g}" for row in constraint.rows)
         print(f"  {constraint.name} ({constraint.type}{'' if constraint.active else ', not active'}): {rows}")
         for wrench in constraint.wrenches:
             force, torque = wrench.on_a.force, wrench.on_a.torque
-            print(f"    on {wrench.link_a}: force [{force.x:.4g} {force.y:.4g} {force.z:.4g}] N, "
-                  f"torque [{torque.x:.4g} {torque.y:.4g} {torque.z:.4g}] N m, from {wrench.link_b}")
+            print(
+                f"    on {wrench.link_a}: force [{force.x:.4g} {force.y:.4g} {force.z:.4g}] N, "
+                f"torque [{torque.x:.4g} {torque.y:.4g} {torque.z:.4g}] N m, from {wrench.link_b}"
+            )
 
 
 def main():
     scenario = sys.argv[1] if len(sys.argv) > 1 else "four_bar"
     host = subprocess.Popen(
-        [sys.executable, "-m", "constrained_dynamics_ros.scenario_host", "--ros-args", "--log-level", "warn",
-         "-p", "scenario:=" + scenario, "-p", "loop:=true"])
+        [
+            sys.executable,
+            "-m",
+            "constrained_dynamics_ros.scenario_host",
+            "--ros-args",
+            "--log-level",
+            "warn",
+            "-p",
+            "scenario:=" + scenario,
+            "-p",
+            "loop:=true",
+        ]
+    )
     try:
         rclpy.init()
         node = rclpy.create_node("show")
@@ -103,9 +119,16 @@ def main():
         print(f"topics of {NODE} while it runs {scenario}:")
         for topic, type_name in topics:
             print(f"  {topic:36} {type_name:44} {counts[topic] / elapsed:6.1f} Hz")
-        print("services: " + ", ".join(sorted(
-            name for name, _ in node.get_service_names_and_types_by_node("scenario_host", "/")
-            if "param" not in name and "type_description" not in name)))
+        print(
+            "services: "
+            + ", ".join(
+                sorted(
+                    name
+                    for name, _ in node.get_service_names_and_types_by_node("scenario_host", "/")
+                    if "param" not in name and "type_description" not in name
+                )
+            )
+        )
         forces = last.get(NODE + "/constraint_forces")
         if forces is None:
             raise SystemExit("show: no message of constraint forces came")

@@ -9,6 +9,7 @@
 
 #include <Eigen/Geometry>
 
+#include <constrained_dynamics/dynamics/constraint_record.hpp>
 #include <constrained_dynamics/model/rigid_body_system.hpp>
 
 namespace constrained_dynamics_ros
@@ -26,9 +27,6 @@ using constrained_dynamics::WrenchBodies;
 namespace
 {
 
-/// Rows above this can be replaced by others; rounding stays far below it.
-constexpr double kRedundant = 1e-6;
-
 // Longer than every status, so that copies of a message have room for each.
 const char * const kNoStatus = "no solve has been made yet";
 
@@ -41,26 +39,24 @@ void write_vector(const Eigen::Vector3d & vector, Message & message) noexcept
 }
 
 void write_row(
-  const Solution & solution, const constrained_dynamics::Rows & rows, Eigen::Index row,
+  const constrained_dynamics::RowRecord & row,
   constrained_dynamics_msgs::msg::ConstraintRow & message) noexcept
 {
-  message.multiplier = solution.multipliers(row);
-  message.redundancy = solution.redundancy(row);
-  message.position_residual = rows.position(row);
-  message.velocity_residual = rows.velocity(row);
+  message.multiplier = row.multiplier;
+  message.redundancy = row.redundancy;
+  message.position_residual = row.position_residual;
+  message.velocity_residual = row.velocity_residual;
 }
 
 void write_pair(
-  const constrained_dynamics::WrenchPair & pair,
+  const constrained_dynamics::WrenchRecord & wrench,
   constrained_dynamics_msgs::msg::ConstraintWrench & message) noexcept
 {
-  write_vector(pair.on_a.point, message.point);
-  write_vector(pair.on_a.force, message.on_a.force);
-  write_vector(pair.on_a.torque, message.on_a.torque);
-  // Both about the same point.
-  const Eigen::Vector3d arm = pair.on_b.point - pair.on_a.point;
-  write_vector(pair.on_b.force, message.on_b.force);
-  write_vector(pair.on_b.torque + arm.cross(pair.on_b.force), message.on_b.torque);
+  write_vector(wrench.point, message.point);
+  write_vector(wrench.force_on_a, message.on_a.force);
+  write_vector(wrench.torque_on_a, message.on_a.torque);
+  write_vector(wrench.force_on_b, message.on_b.force);
+  write_vector(wrench.torque_on_b, message.on_b.torque);
 }
 
 /// Whether transforms know a frame: links, not the frames and tools of a scenario.
@@ -137,14 +133,15 @@ void write_forces(
     entry.redundant = false;
     for (std::size_t k = 0; k < entry.rows.size(); ++k)
     {
-      const Eigen::Index row = constraints.row_offset(i) + static_cast<Eigen::Index>(k);
-      write_row(solution, workspace.rows(), row, entry.rows[k]);
-      entry.redundant = entry.redundant || entry.rows[k].redundancy > kRedundant;
+      const constrained_dynamics::RowRecord row = constrained_dynamics::row_record(
+        workspace, constraints.row_offset(i) + static_cast<int>(k));
+      write_row(row, entry.rows[k]);
+      entry.redundant = entry.redundant || constrained_dynamics::is_redundant(row);
     }
     for (std::size_t k = 0; k < entry.wrenches.size(); ++k)
     {
       const std::size_t pair = static_cast<std::size_t>(constraints.wrench_offset(i)) + k;
-      write_pair(solution.wrenches[pair], entry.wrenches[k]);
+      write_pair(constrained_dynamics::wrench_record(solution.wrenches[pair]), entry.wrenches[k]);
     }
   }
   if (has_numbers)

@@ -146,6 +146,7 @@ void write_name(
 void write_legend(
   const ConstraintSet & constraints, int largest, double force, Marker & marker) noexcept
 {
+  marker.action = Marker::ADD;
   if (largest < 0)
   {
     marker.text = "largest force: none";
@@ -178,7 +179,8 @@ void add_legend(
   for (std::size_t i = 0; i < lines.size(); ++i)
   {
     Marker text = make_text(style, "legend", static_cast<int>(i), lines[i].first, lines[i].second);
-    text.action = Marker::ADD;
+    // RViz ends on a text of spaces: the last line is shown once it is written.
+    text.action = i + 1 < lines.size() ? Marker::ADD : Marker::DELETE;
     text.pose.position.x = style.legend_position[0];
     text.pose.position.y = style.legend_position[1];
     text.pose.position.z =
@@ -207,14 +209,18 @@ void check(const MarkerStyle & style)
   demand("largest_length", style.largest_length, false);
   demand("text_height", style.text_height, false);
   demand("lifetime", style.lifetime, true);
-  for (const auto & rgba : {style.force_colour, style.torque_colour, style.inactive_colour})
+  const std::array<std::pair<const char *, const std::array<float, 4> *>, 3> colours = {
+    {{"force_colour", &style.force_colour},
+     {"torque_colour", &style.torque_colour},
+     {"inactive_colour", &style.inactive_colour}}};
+  for (const auto & [name, rgba] : colours)
   {
-    for (const float part : rgba)
+    for (const float part : *rgba)
     {
       if (!(part >= 0.0F && part <= 1.0F))
       {
         throw std::invalid_argument(
-          "markers: colour: " + std::to_string(part) + "; allowed: 0 to 1");
+          std::string("markers.") + name + ": " + std::to_string(part) + "; allowed: 0 to 1");
       }
     }
   }

@@ -16,10 +16,14 @@
 #include <utility>
 #include <vector>
 
-#include "text_tree.hpp"
+#include <constrained_dynamics/scenario/scenario_merge.hpp>
+#include <constrained_dynamics/scenario/text_tree.hpp>
 
 namespace constrained_dynamics_ros
 {
+
+using constrained_dynamics::read_yaml;
+using constrained_dynamics::TextTree;
 
 namespace
 {
@@ -28,32 +32,10 @@ namespace
 constexpr std::array<const char *, 14> kSections = {
   "system", "constraints", "servo",      "servo_law",   "stabilisation", "formulation", "initial",
   "run",    "options",     "parameters", "definitions", "inputs",        "events",      "observe"};
-/// Lists of items that have a name.
-constexpr std::array<const char *, 7> kNamedLists = {
-  "constraints",        "servo",         "system.robots",  "system.bodies",
-  "system.attachments", "system.frames", "system.external"};
-/// Lists of items that have none.
-constexpr std::array<const char *, 3> kNamelessLists = {
-  "servo_law.null_space", "servo_law.cones", "events"};
-/// Keys that name a robot.
-constexpr std::array<const char *, 4> kRobotKeys = {"urdf", "mjcf", "sdf", "robots"};
-
 template <std::size_t size>
 bool contains(const std::array<const char *, size> & names, const std::string & name)
 {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool is_list_path(const std::string & path)
-{
-  return contains(kNamedLists, path) || contains(kNamelessLists, path);
-}
-
-bool names_robot(const TextTree * system)
-{
-  return system != nullptr && std::any_of(
-                                kRobotKeys.begin(), kRobotKeys.end(),
-                                [&](const char * key) { return system->find(key) != nullptr; });
 }
 
 [[noreturn]] void refuse(const std::string & name, const std::string & what)
@@ -184,190 +166,6 @@ TextTree parameter_tree(const ParameterMap & parameters)
   return root;
 }
 
-// ---- merging -----------------------------------------------------------------------------------
-
-/// An item of a list by its name or index; null if there is none.
-TextTree * find_item(TextTree & list, const std::string & key)
-{
-  for (TextTree & item : list.children)
-  {
-    const TextTree * name = item.find("name");
-    if (name != nullptr && name->text == key)
-    {
-      return &item;
-    }
-  }
-  const bool is_index =
-    !key.empty() && key.size() <= 6 && key.find_first_not_of("0123456789") == std::string::npos;
-  return is_index && std::stoul(key) < list.children.size() ? &list.children[std::stoul(key)]
-                                                            : nullptr;
-}
-
-void merge(const std::string & path, const TextTree & from, TextTree & to);
-
-void merge_item(
-  const std::string & path, const std::string & key, const TextTree & from, TextTree & to)
-{
-  if (!from.is_map())
-  {
-    refuse(path + "." + key, "it stands for an item of a list; allowed: parameters below it");
-  }
-  TextTree * item = find_item(to, key);
-  if (item == nullptr)
-  {
-    item = &to.children.emplace_back(TextTree::map());
-    if (contains(kNamedLists, path))
-    {
-      item->at("name") = TextTree::value(key);
-    }
-  }
-  merge(path + "." + key, from, *item);
-}
-
-void merge_list(const std::string & path, const TextTree & from, TextTree & to)
-{
-  if (!to.is_list())
-  {
-    to = TextTree::list();
-  }
-  for (std::size_t i = 0; i < from.children.size(); ++i)
-  {
-    const TextTree & item = from.children[i];
-    const TextTree * name = item.find("name");
-    if (from.is_map())
-    {
-      merge_item(path, from.keys[i], item, to);
-    }
-    else if (name != nullptr && name->is_value())
-    {
-      merge_item(path, name->text, item, to);
-    }
-    else
-    {
-      to.children.push_back(item);
-    }
-  }
-}
-
-/// Writes `from` over `to`, key by key.
-void merge(const std::string & path, const TextTree & from, TextTree & to)
-{
-  if (is_list_path(path) && (from.is_map() || from.is_list()))
-  {
-    merge_list(path, from, to);
-  }
-  else if (from.is_map())
-  {
-    if (!to.is_map())
-    {
-      to = TextTree::map();
-    }
-    for (std::size_t i = 0; i < from.keys.size(); ++i)
-    {
-      const std::string & key = from.keys[i];
-      merge(path.empty() ? key : path + "." + key, from.children[i], to.at(key));
-    }
-  }
-  else
-  {
-    to = from;
-  }
-}
-
-// ---- the robot ---------------------------------------------------------------------------------
-
-/// The key that a robot description belongs to, by its root element.
-const char * robot_key(const std::string & description)
-{
-  constexpr std::array<std::pair<const char *, const char *>, 3> kRoots = {
-    {{"urdf", "<robot"}, {"mjcf", "<mujoco"}, {"sdf", "<sdf"}}};
-  const char * key = nullptr;
-  std::size_t first = std::string::npos;
-  for (const auto & [name, root] : kRoots)
-  {
-    const std::size_t found = description.find(root);
-    if (found < first)
-    {
-      first = found;
-      key = name;
-    }
-  }
-  if (key == nullptr)
-  {
-    throw std::invalid_argument(
-      "robot_description: '" + description.substr(0, 60) +
-      "'; allowed: URDF (<robot>), MJCF (<mujoco>) or SDF (<sdf>)");
-  }
-  return key;
-}
-
-/// Makes several robots one that has the joints of all, with their prefixes.
-void unite_robots(TextTree & system)
-{
-  const TextTree robots = std::move(*system.find("robots"));
-  system.erase("robots");
-  TextTree & locked = system.at("locked") = TextTree::map();
-  for (const TextTree & robot : robots.children)
-  {
-    const TextTree * base = robot.find("base");
-    const TextTree * name = robot.find("name");
-    const TextTree * given_prefix = robot.find("prefix");
-    if (base != nullptr && base->text != "fixed")
-    {
-      throw std::invalid_argument(
-        "robot_description: the scenario has several robots, and the base of '" +
-        (name == nullptr ? "" : name->text) + "' is " + base->text +
-        "; one description can stand for several fixed robots only");
-    }
-    const std::string prefix = given_prefix != nullptr ? given_prefix->text
-                               : name != nullptr       ? name->text + "_"
-                                                       : "";
-    if (const TextTree * joints = robot.find("locked"))
-    {
-      for (std::size_t i = 0; i < joints->children.size(); ++i)
-      {
-        const bool has_value = joints->is_map();
-        locked.at(prefix + (has_value ? joints->keys[i] : joints->children[i].text)) =
-          has_value ? joints->children[i] : TextTree::value("0");
-      }
-    }
-  }
-}
-
-void use_description(const std::string & description, TextTree & root)
-{
-  TextTree & system = root.at("system");
-  if (!system.is_map())
-  {
-    system = TextTree::map();
-  }
-  if (system.find("coordinates") != nullptr)
-  {
-    return;
-  }
-  if (!names_robot(&system) && system.find("bodies") != nullptr)
-  {
-    return;
-  }
-  TextTree * robot = &system;
-  if (TextTree * robots = system.find("robots"))
-  {
-    if (robots->is_list() && robots->children.size() == 1)
-    {
-      robot = &robots->children.front();
-    }
-    else
-    {
-      unite_robots(system);
-    }
-  }
-  for (const char * key : {"urdf", "mjcf", "sdf"})
-  {
-    robot->erase(key);
-  }
-  robot->at(robot_key(description)) = TextTree::value(description);
-}
-
 std::string read_file(const std::string & path)
 {
   std::ifstream file(path);
@@ -378,17 +176,6 @@ std::string read_file(const std::string & path)
       "scenario: '" + path + "' cannot be read; allowed: a scenario file");
   }
   return text.str();
-}
-
-void remove_controls(TextTree & root)
-{
-  root.erase("inputs");
-  root.erase("servo");
-  root.erase("servo_law");
-  if (TextTree * initial = root.find("initial"))
-  {
-    initial->erase("servo");
-  }
 }
 
 }  // namespace
@@ -421,16 +208,16 @@ std::string scenario_text(const ScenarioSource & source)
       "scenario: there is neither a scenario file nor a robot_description nor a parameter below "
       "'system'; allowed: at least one of them");
   }
-  if (!source.robot_description.empty() && !names_robot(parameters.find("system")))
+  if (!source.robot_description.empty() && !constrained_dynamics::names_robot(parameters))
   {
-    use_description(source.robot_description, root);
+    constrained_dynamics::use_robot_description(source.robot_description, root);
   }
-  merge("", parameters, root);
+  constrained_dynamics::merge_scenario(parameters, root);
   if (source.without_controls)
   {
-    remove_controls(root);
+    constrained_dynamics::remove_controls(root);
   }
-  return write_yaml(root);
+  return constrained_dynamics::write_yaml(root);
 }
 
 constrained_dynamics::Scenario load_scenario(

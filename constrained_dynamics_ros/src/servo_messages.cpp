@@ -27,12 +27,6 @@ const char * const kNoMode = "no cycle has been made yet";
 
 constexpr double kQuaternionTolerance = 1e-3;
 
-/// A reference whose values are those of a frame: x y z qx qy qz qw.
-bool is_pose(const ServoConstraint & task)
-{
-  return task.position_size() == 7 && task.velocity_size() == 6;
-}
-
 void write_values(const Eigen::VectorXd & values, std::vector<double> & out) noexcept
 {
   const std::size_t count = std::min(out.size(), static_cast<std::size_t>(values.size()));
@@ -72,8 +66,8 @@ std::string check_values(
 std::string check_reference(const ServoReference & reference, const ServoConstraint & task)
 {
   const std::string where = "reference of '" + reference.name + "': ";
-  const std::vector<std::string> names = reference_names(task);
-  const std::vector<std::string> rates = reference_rate_names(task);
+  const std::vector<std::string> names = task.value_names();
+  const std::vector<std::string> rates = task.rate_names();
   if (reference.position.empty() && reference.velocity.empty())
   {
     return where + "position and velocity are empty; allowed: one of them at least";
@@ -89,7 +83,7 @@ std::string check_reference(const ServoReference & reference, const ServoConstra
     what =
       check_values(reference.acceleration, task.velocity_size(), where + "acceleration", rates);
   }
-  if (what.empty() && is_pose(task) && !reference.position.empty())
+  if (what.empty() && task.has_pose_reference() && !reference.position.empty())
   {
     const double norm = Eigen::Vector4d::Map(&reference.position[3]).norm();
     if (std::abs(norm - 1.0) > kQuaternionTolerance)
@@ -133,26 +127,6 @@ std::string check_null_space(
 }
 
 }  // namespace
-
-std::vector<std::string> reference_names(const ServoConstraint & task)
-{
-  if (is_pose(task))
-  {
-    return {"x", "y", "z", "qx", "qy", "qz", "qw"};
-  }
-  std::vector<std::string> names;
-  for (const constrained_dynamics::RowDescription & row : task.rows())
-  {
-    names.push_back(row.label);
-  }
-  return names;
-}
-
-std::vector<std::string> reference_rate_names(const ServoConstraint & task)
-{
-  return is_pose(task) ? std::vector<std::string>{"x", "y", "z", "rx", "ry", "rz"}
-                       : reference_names(task);
-}
 
 constrained_dynamics_msgs::msg::ServoState make_servo_message(const ServoLaw & law)
 {
@@ -219,7 +193,7 @@ void write_servo(
   {
     auto & task = message.tasks[i];
     const auto offset = law.row_offset(static_cast<int>(i));
-    task.gave_way = result.gave_way[i];
+    task.relaxed = result.relaxed[i];
     std::copy_n(result.error.data() + offset, task.error.size(), task.error.begin());
     std::copy_n(result.error_rate.data() + offset, task.error_rate.size(), task.error_rate.begin());
     std::copy_n(result.residual.data() + offset, task.residual.size(), task.residual.begin());

@@ -44,9 +44,9 @@ Tag four_bar(const std::vector<std::string> & commands)
 /// The core's own four-bar linkage.
 struct FourBar
 {
-  FourBar() : scenario(Scenario::load(test_file())), workspace(*scenario.dynamics())
+  FourBar()
+  : scenario(Scenario::load(test_file())), workspace(*scenario.dynamics(), scenario.initial())
   {
-    (void)scenario.dynamics()->analyse(scenario.initial(), workspace);
   }
   static std::string test_file()
   {
@@ -77,9 +77,8 @@ struct FourBar
   double energy(const constrained_dynamics::State & state)
   {
     EXPECT_TRUE(
-      has_output(scenario.dynamics()->update_rows(state.time, state.q, state.u, workspace)));
-    EXPECT_TRUE(has_output(scenario.dynamics()->solve_rows(
-      Eigen::VectorXd::Zero(scenario.system().input_count()), workspace)));
+      has_output(scenario.dynamics()->evaluate_rows(state.time, state.q, state.u, workspace)));
+    EXPECT_TRUE(has_output(scenario.dynamics()->evaluate_terms(workspace)));
     return scenario.system().kinetic_energy(workspace.system_data()) +
            scenario.system().potential_energy(workspace.system_data());
   }
@@ -276,16 +275,16 @@ TEST(Modes, when_position_and_velocity_are_commanded_expect_a_ramp_without_lag)
 {
   Bench bench(robot("four_bar.urdf", four_bar({"position", "velocity"})));
   ASSERT_TRUE(bench.claim({"crank/position", "crank/velocity"}));
-  double wish = 0.3;
+  double desired = 0.3;
   for (int i = 0; i < 200; ++i)
   {
-    wish = 0.3 + 1.0 * (i + 1) / Bench::kRate;
-    bench.command("crank/position", wish);
+    desired = 0.3 + 1.0 * (i + 1) / Bench::kRate;
+    bench.command("crank/position", desired);
     bench.command("crank/velocity", 1.0);
     ASSERT_TRUE(bench.cycle());
   }
   // Commands hold for a period: the drive is behind by one, and a part of another.
-  EXPECT_NEAR(bench.state("crank/position"), wish, 1.0 / Bench::kRate * 1.6);
+  EXPECT_NEAR(bench.state("crank/position"), desired, 1.0 / Bench::kRate * 1.6);
   EXPECT_NEAR(bench.state("crank/velocity"), 1.0, 0.15);
 }
 

@@ -101,6 +101,18 @@ TEST_F(Markers, when_there_is_no_torque_expect_no_arrow)
   EXPECT_EQ(torque.action, Marker::DELETE);
 }
 
+TEST_F(Markers, when_nothing_was_written_yet_expect_no_text_without_letters)
+{
+  // RViz ends with "Vertex Buffer: Out of memory" on a text of spaces.
+  for (const Marker & marker : make_markers(*scenario_.dynamics(), {}).markers)
+  {
+    const bool is_text = marker.type == Marker::TEXT_VIEW_FACING && marker.action == Marker::ADD;
+    EXPECT_TRUE(!is_text || marker.text.find_first_not_of(' ') != std::string::npos)
+      << marker.ns << " " << marker.id;
+  }
+  EXPECT_EQ(find(draw({}), "legend", 2).action, Marker::ADD);
+}
+
 TEST_F(Markers, when_arrows_are_long_expect_them_cut_and_a_text_that_says_so)
 {
   MarkerStyle style;

@@ -212,9 +212,10 @@ TEST(WrenchMessage, when_frame_a_is_no_link_expect_the_link_it_is_fixed_to)
 struct ServoMoment
 {
   ServoMoment()
-  : scenario(Scenario::load(kScenarios + "mobile_arm.yaml")), law(scenario.servo_law()), servo(*law)
+  : scenario(Scenario::load(kScenarios + "mobile_arm.yaml")),
+    law(scenario.servo_law()),
+    servo(*law, scenario.initial())
   {
-    law->prepare(scenario.initial(), servo);
     servo.reference(0).position(0) += 0.01;
     servo.external_null_vector().setConstant(0.5);
     status = law->evaluate(0.0, scenario.initial().q, scenario.initial().u, servo);
@@ -285,12 +286,11 @@ TEST(References, when_names_are_asked_for_expect_those_of_values_and_rates)
   const ServoMoment moment;
   const auto & tasks = moment.law->tasks();
   EXPECT_THAT(
-    reference_names(*tasks[0].constraint),
+    tasks[0].constraint->value_names(),
     testing::ElementsAre("x", "y", "z", "qx", "qy", "qz", "qw"));
   EXPECT_THAT(
-    reference_rate_names(*tasks[0].constraint),
-    testing::ElementsAre("x", "y", "z", "rx", "ry", "rz"));
-  EXPECT_THAT(reference_names(*tasks[1].constraint), testing::ElementsAre("arm_1", "arm_3"));
+    tasks[0].constraint->rate_names(), testing::ElementsAre("x", "y", "z", "rx", "ry", "rz"));
+  EXPECT_THAT(tasks[1].constraint->value_names(), testing::ElementsAre("arm_1", "arm_3"));
 }
 
 TEST(References, when_a_message_fits_expect_no_complaint)

@@ -303,6 +303,18 @@ TEST(RobotDescription, when_given_expect_it_in_place_of_the_robot_of_the_file)
   EXPECT_EQ(energy(load_scenario(source)), energy(Scenario::load(source.file)));
 }
 
+TEST(RobotDescription, when_it_has_formulas_of_xacro_expect_them_left_alone)
+{
+  ScenarioSource source;
+  source.robot_description = read(kRobots + "four_bar.urdf");
+  const std::size_t root = source.robot_description.find("<robot");
+  ASSERT_NE(root, std::string::npos);
+  source.robot_description.insert(root, "<!-- ${prefix}joint, ${-pi/2} and ${ alone -->\n");
+  source.parameters["system.gravity"] = ParameterValue(std::vector<double>{0.0, 0.0, -9.81});
+  const Scenario scenario = load_scenario(source);
+  EXPECT_EQ(scenario.system().coordinate_count(), 3);
+}
+
 TEST(RobotDescription, when_the_file_has_no_robot_on_purpose_expect_it_unused)
 {
   ScenarioSource source;

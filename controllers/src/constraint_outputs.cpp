@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include <constrained_dynamics_ros/force_messages.hpp>
+#include "constrained_dynamics_controllers/realtime_topics.hpp"
 
 namespace constrained_dynamics_controllers
 {
@@ -35,34 +35,18 @@ ConstraintOutputs::ConstraintOutputs(
   Diagnose diagnose)
 : node_(node),
   dynamics_(std::move(dynamics)),
-  options_(options),
   diagnose_(std::move(diagnose)),
-  forces_(
-    *node, "~/constraint_forces",
-    constrained_dynamics_ros::make_force_message(*dynamics_, options.style.world_frame),
-    options.publish_rate),
   requests_(static_cast<std::size_t>(dynamics_->constraints().size()))
 {
-  for (int i = 0; i < dynamics_->constraints().size(); ++i)
+  for (std::atomic<int> & request : requests_)
   {
-    requests_[static_cast<std::size_t>(i)] = kNone;
-    const Constraint & constraint = dynamics_->constraints()[i];
-    if (options.wrench_topics && !constraint.wrench_bodies().empty())
-    {
-      wrenches_.push_back(
-        {i,
-         std::make_unique<CyclicPublisher<geometry_msgs::msg::WrenchStamped>>(
-           *node, "~/wrench/" + constraint.name(),
-           constrained_dynamics_ros::make_wrench_message(*dynamics_, i, options.style.world_frame),
-           options.publish_rate)});
-    }
+    request = kNone;
   }
-  if (options.marker_rate > 0.0)
-  {
-    markers_ = std::make_unique<CyclicPublisher<visualization_msgs::msg::MarkerArray>>(
-      *node, "~/markers", constrained_dynamics_ros::make_markers(*dynamics_, options.style),
-      options.marker_rate);
-  }
+  constrained_dynamics_ros::GenericTopicMaker topics(
+    [&node](const std::string & topic, const auto & message)
+    { return make_realtime_publisher(*node, topic, message); });
+  publisher_ =
+    std::make_unique<constrained_dynamics_ros::ConstraintPublisher>(dynamics_, options, topics);
 }
 
 std::shared_ptr<ConstraintOutputs> ConstraintOutputs::create(
@@ -131,33 +115,11 @@ void ConstraintOutputs::write(
   const rclcpp::Time & time, double period, constrained_dynamics::Status status,
   const Workspace & workspace) noexcept
 {
-  const bool solved = has_output(status);
-  sequence_ += solved ? 1 : 0;
-  if (solved)
+  if (has_output(status))
   {
     write_state_interfaces(workspace);
   }
-  if (forces_.is_due(period))
-  {
-    constrained_dynamics_ros::write_forces(
-      time, sequence_, status, *dynamics_, workspace, forces_.message());
-    forces_.publish();
-  }
-  for (WrenchTopic & topic : wrenches_)
-  {
-    if (topic.publisher->is_due(period) && solved)
-    {
-      constrained_dynamics_ros::write_wrench(
-        time, *dynamics_, workspace, topic.constraint, topic.publisher->message());
-      topic.publisher->publish();
-    }
-  }
-  if (markers_ && markers_->is_due(period) && solved)
-  {
-    constrained_dynamics_ros::write_markers(
-      time, *dynamics_, workspace, options_.style, markers_->message());
-    markers_->publish();
-  }
+  publisher_->write(time, period, status, workspace);
 }
 
 void ConstraintOutputs::write_state_interfaces(const Workspace & workspace) noexcept
@@ -214,16 +176,6 @@ void ConstraintOutputs::set_active(
                      "'; allowed: " + (names.empty() ? "none, there are no constraints" : names);
 }
 
-std::uint64_t ConstraintOutputs::lost_count() const
-{
-  std::uint64_t lost = forces_.lost_count() + (markers_ ? markers_->lost_count() : 0);
-  for (const WrenchTopic & topic : wrenches_)
-  {
-    lost += topic.publisher->lost_count();
-  }
-  return lost;
-}
-
 void ConstraintOutputs::publish_diagnostics()
 {
   const auto node = node_.lock();
@@ -239,7 +191,7 @@ void ConstraintOutputs::publish_diagnostics()
   diagnose_(status);
   diagnostic_msgs::msg::KeyValue & lost = status.values.emplace_back();
   lost.key = "messages lost";
-  lost.value = std::to_string(lost_count());
+  lost.value = std::to_string(publisher_->lost_count());
   diagnostics_->publish(message);
 }
 

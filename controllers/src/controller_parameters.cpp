@@ -15,8 +15,6 @@
 namespace constrained_dynamics_controllers
 {
 
-using constrained_dynamics::ErrorDynamics;
-
 namespace
 {
 
@@ -59,17 +57,6 @@ rcl_interfaces::msg::ParameterDescriptor describe(const std::string & what, bool
   descriptor.read_only = read_only;
   descriptor.dynamic_typing = true;  // whole numbers may stand for any
   return descriptor;
-}
-
-/// Whether gains are those of ErrorDynamics::from_stiffness.
-bool has_stiffness(const ErrorDynamics & gains)
-{
-  if (gains.position.is_matrix() || gains.velocity.is_matrix() || gains.first_order.is_matrix())
-  {
-    return false;
-  }
-  const double rate = std::sqrt(-gains.position.scalar());
-  return std::abs(gains.first_order.scalar() + rate) <= 1e-12 * rate;
 }
 
 rcl_interfaces::msg::SetParametersResult check_gains(
@@ -158,13 +145,13 @@ LiveGains::LiveGains(
   for (std::size_t i = 0; i < law.tasks().size(); ++i)
   {
     const constrained_dynamics::ServoTask & task = law.tasks()[i];
-    if (task.constraint->type() == "force" || !has_stiffness(task.error_dynamics))
+    const auto gains = task.error_dynamics.stiffness_and_damping_ratio();
+    if (!task.constraint->force_rows().empty() || !gains)
     {
       continue;
     }
     const std::string & name = task.constraint->name();
-    const double stiffness = -task.error_dynamics.position.scalar();
-    const double ratio = -0.5 * task.error_dynamics.velocity.scalar() / std::sqrt(stiffness);
+    const auto & [stiffness, ratio] = *gains;
     const auto declare = [&](const char * key, double value, const char * what)
     {
       const std::string full = gain_name(name, key);
@@ -221,11 +208,7 @@ void LiveGains::apply(constrained_dynamics::ServoWorkspace & workspace) noexcept
   {
     for (const Shared::Gains & gains : all)
     {
-      const double rate = std::sqrt(gains.stiffness);
-      ErrorDynamics & dynamics = workspace.error_dynamics(gains.task);
-      dynamics.velocity = -2.0 * gains.damping_ratio * rate;
-      dynamics.position = -gains.stiffness;
-      dynamics.first_order = -rate;
+      workspace.error_dynamics(gains.task).set_stiffness(gains.stiffness, gains.damping_ratio);
     }
   };
   if (shared_->box.try_get(take))

@@ -3,34 +3,11 @@
 
 #include "constrained_dynamics_controllers/model_setup.hpp"
 
-#include <algorithm>
-#include <stdexcept>
-
 #include <constrained_dynamics_ros/force_messages.hpp>
+#include <constrained_dynamics_ros/marker_parameters.hpp>
 
 namespace constrained_dynamics_controllers
 {
-
-namespace
-{
-
-std::array<float, 4> colour(const std::string & name, const std::vector<double> & values)
-{
-  std::array<float, 4> result{};
-  for (std::size_t i = 0; i < result.size(); ++i)
-  {
-    if (!(values[i] >= 0.0 && values[i] <= 1.0))
-    {
-      throw std::invalid_argument(
-        "parameter '" + name + "' has the value " + std::to_string(values[i]) +
-        "; allowed: 0 to 1");
-    }
-    result[i] = static_cast<float>(values[i]);
-  }
-  return result;
-}
-
-}  // namespace
 
 OutputOptions output_options(const model_parameters::Params & parameters)
 {
@@ -38,21 +15,7 @@ OutputOptions output_options(const model_parameters::Params & parameters)
   options.publish_rate = parameters.publish_rate;
   options.marker_rate = parameters.markers.rate;
   options.wrench_topics = parameters.wrench_topics;
-  constrained_dynamics_ros::MarkerStyle & style = options.style;
-  style.world_frame = parameters.world_frame;
-  style.force_scale = parameters.markers.force_scale;
-  style.torque_scale = parameters.markers.torque_scale;
-  style.shaft_diameter = parameters.markers.shaft_diameter;
-  style.smallest_length = parameters.markers.smallest_length;
-  style.largest_length = parameters.markers.largest_length;
-  style.text_height = parameters.markers.text_height;
-  style.lifetime = parameters.markers.lifetime;
-  style.legend = parameters.markers.legend;
-  std::copy_n(parameters.markers.legend_position.begin(), 3, style.legend_position.begin());
-  style.force_colour = colour("markers.force_colour", parameters.markers.force_colour);
-  style.torque_colour = colour("markers.torque_colour", parameters.markers.torque_colour);
-  style.inactive_colour = colour("markers.inactive_colour", parameters.markers.inactive_colour);
-  constrained_dynamics_ros::check(style);
+  options.style = constrained_dynamics_ros::make_marker_style(parameters);
   return options;
 }
 

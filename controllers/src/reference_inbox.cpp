@@ -93,7 +93,8 @@ std::string ReferenceInbox::put(const ServoReferences & message, const rclcpp::T
   return "";
 }
 
-void ReferenceInbox::take(const Content & content, ServoRuntime * runtime) noexcept
+void ReferenceInbox::take(
+  const Content & content, constrained_dynamics::ServoRuntime * runtime) noexcept
 {
   if (content.count == seen_)
   {
@@ -138,7 +139,7 @@ void ReferenceInbox::clear() noexcept
   (void)box_.try_get([this](const Content & content) { take(content, nullptr); });
 }
 
-void ReferenceInbox::give(ServoRuntime & runtime) noexcept
+void ReferenceInbox::give(constrained_dynamics::ServoRuntime & runtime) noexcept
 {
   if (!runtime.is_started())
   {

@@ -7,7 +7,6 @@
 #include <limits>
 #include <memory>
 
-#include <constrained_dynamics_ros/servo_messages.hpp>
 #include <hardware_interface/types/hardware_interface_type_values.hpp>
 
 namespace constrained_dynamics_controllers
@@ -51,12 +50,10 @@ ReferenceInterfaces::ReferenceInterfaces(
     const ServoConstraint & task = *law.tasks()[i].constraint;
     const int index = static_cast<int>(i);
     const std::string prefix = controller + "/" + task.name();
-    const std::vector<std::string> values = constrained_dynamics_ros::reference_names(task);
-    const std::vector<std::string> rates = constrained_dynamics_ros::reference_rate_names(task);
-    const bool is_pose =
-      values.size() != static_cast<std::size_t>(task.row_count()) || values != rates;
+    const std::vector<std::string> values = task.value_names();
+    const std::vector<std::string> rates = task.rate_names();
     const auto is_velocity_row = [&](std::size_t k)
-    { return !is_pose && task.rows()[k].level == RowLevel::kVelocity; };
+    { return !task.has_pose_reference() && task.rows()[k].level == RowLevel::kVelocity; };
     for (std::size_t k = 0; k < values.size(); ++k)
     {
       if (!is_velocity_row(k))
@@ -106,7 +103,7 @@ void ReferenceInterfaces::clear() noexcept
   was_given_.assign(was_given_.size(), false);
 }
 
-void ReferenceInterfaces::give(ServoRuntime & runtime) noexcept
+void ReferenceInterfaces::give(constrained_dynamics::ServoRuntime & runtime) noexcept
 {
   if (!runtime.is_started())
   {

@@ -13,8 +13,8 @@
 
 #include <constrained_dynamics_msgs/msg/constraint_forces.hpp>
 
-#include "../../constrained_dynamics_core/test/allocation_counter.hpp"
 #include "controller_harness.hpp"
+#include "support/allocation_counter.hpp"
 
 namespace constrained_dynamics_controllers::test
 {

@@ -20,16 +20,25 @@
 #include <lifecycle_msgs/msg/state.hpp>
 #include <rclcpp/rclcpp.hpp>
 
-#include "plant.hpp"
+#include "support/plant.hpp"
 
 namespace constrained_dynamics_controllers::test
 {
 
 using Parameters = std::vector<rclcpp::Parameter>;
 
+using constrained_dynamics::test::Plant;
+
+/// Path of a file of the repository's folder config.
+inline std::string config_file(const std::string & name)
+{
+  return std::string(CONFIG_FOLDER) + "/" + name;
+}
+
+/// Path of a file of the core's test data.
 inline std::string data_file(const std::string & name)
 {
-  return std::string(DATA_FOLDER) + "/" + name;
+  return std::string(CORE_DATA_FOLDER) + "/" + name;
 }
 
 inline std::string read_text(const std::string & path)
@@ -88,7 +97,7 @@ public:
     return done;
   }
 
-  /// Interfaces as the controller wishes them, all 0 unless they exist already.
+  /// Interfaces as the controller asks for them, all 0 unless they exist already.
   void assign()
   {
     std::vector<hardware_interface::LoanedCommandInterface> loaned_commands;

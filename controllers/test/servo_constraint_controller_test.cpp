@@ -21,8 +21,8 @@
 #include <geometry_msgs/msg/wrench_stamped.hpp>
 #include <visualization_msgs/msg/marker_array.hpp>
 
-#include "../../constrained_dynamics_core/test/allocation_counter.hpp"
 #include "controller_harness.hpp"
+#include "support/allocation_counter.hpp"
 
 namespace constrained_dynamics_controllers::test
 {

@@ -5,15 +5,16 @@
 
 import os
 
+import xacro
 from ament_index_python.packages import get_package_share_directory
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-import xacro
 
-PACKAGE = 'constrained_dynamics_bringup'
+from launch import LaunchDescription
+
+PACKAGE = "constrained_dynamics_bringup"
 
 
 def share(*parts):
@@ -21,22 +22,22 @@ def share(*parts):
     path = os.path.join(get_package_share_directory(PACKAGE), *parts)
     if not os.path.exists(path):
         folder = os.path.dirname(path)
-        there = ', '.join(sorted(os.listdir(folder))) if os.path.isdir(folder) else 'nothing'
-        raise ValueError(f'{os.path.join(*parts)} is not in package {PACKAGE}; there is: {there}')
+        there = ", ".join(sorted(os.listdir(folder))) if os.path.isdir(folder) else "nothing"
+        raise ValueError(f"{os.path.join(*parts)} is not in package {PACKAGE}; there is: {there}")
     return path
 
 
 def _boolean(name, value):
-    if value.lower() not in ('true', 'false'):
+    if value.lower() not in ("true", "false"):
         raise ValueError(f"launch argument {name} is '{value}'; allowed are true and false")
-    return value.lower() == 'true'
+    return value.lower() == "true"
 
 
 def _positive(name, value):
     try:
         number = float(value)
     except ValueError:
-        number = float('nan')
+        number = float("nan")
     if not 0.0 < number < 1e6:
         raise ValueError(f"launch argument {name} is '{value}'; allowed is a number above 0")
     return number
@@ -44,22 +45,19 @@ def _positive(name, value):
 
 def _common_arguments(layout):
     return [
-        DeclareLaunchArgument(
-            'rviz', default_value='true', description='start RViz (true or false)'),
-        DeclareLaunchArgument(
-            'layout', default_value=share('config', 'rviz', layout), description='layout of RViz'),
-        DeclareLaunchArgument(
-            'use_sim_time', default_value='false', description='follow the topic /clock'),
+        DeclareLaunchArgument("rviz", default_value="true", description="start RViz (true or false)"),
+        DeclareLaunchArgument("layout", default_value=share("config", "rviz", layout), description="RViz layout"),
+        DeclareLaunchArgument("use_sim_time", default_value="false", description="follow the topic /clock"),
     ]
 
 
 def _rviz(clock):
     return Node(
-        package='rviz2',
-        executable='rviz2',
-        arguments=['-d', LaunchConfiguration('layout')],
+        package="rviz2",
+        executable="rviz2",
+        arguments=["-d", LaunchConfiguration("layout")],
         parameters=[clock],
-        condition=IfCondition(LaunchConfiguration('rviz')),
+        condition=IfCondition(LaunchConfiguration("rviz")),
     )
 
 
@@ -77,27 +75,27 @@ def _file(name, value):
 
 
 def _names(value):
-    names = [name.strip() for name in value.split(',') if name.strip()]
-    return [] if names == ['none'] else names
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    return [] if names == ["none"] else names
 
 
 def _description(name, plugin, scenario, controllers):
     # Broadcasters command nothing: then the simulated robot moves by itself.
-    is_driven = any(not controller.endswith('broadcaster') for controller in controllers)
-    mappings = {'plugin': plugin, 'wait_for_controller': 'true' if is_driven else 'false'}
+    is_driven = any(not controller.endswith("broadcaster") for controller in controllers)
+    mappings = {"plugin": plugin, "wait_for_controller": "true" if is_driven else "false"}
     if scenario:
-        mappings['scenario'] = scenario
-    file = share('config', 'robots', f'{name}.urdf.xacro')
+        mappings["scenario"] = scenario
+    file = share("config", "robots", f"{name}.urdf.xacro")
     return xacro.process_file(file, mappings=mappings).toxml()
 
 
 def _end_on_failure(event, _):
     if event.returncode != 0:
-        return [Shutdown(reason=f'{event.process_name} failed')]
+        return [Shutdown(reason=f"{event.process_name} failed")]
     return []
 
 
-def controlled_robot(name, controller='servo_constraint_controller', rate=500):
+def controlled_robot(name, controller="servo_constraint_controller", rate=500):
     """
     Describe a robot under controller_manager with its controller, its state and RViz.
 
@@ -110,66 +108,74 @@ def controlled_robot(name, controller='servo_constraint_controller', rate=500):
         def argument(key):
             return LaunchConfiguration(key).perform(context)
 
-        _boolean('rviz', argument('rviz'))
-        clock = {'use_sim_time': _boolean('use_sim_time', argument('use_sim_time'))}
-        controllers = _names(argument('controller'))
-        scenario = argument('scenario')
-        description = _description(name, argument('hardware'), scenario, controllers)
-        parameters = _file('parameters', argument('parameters'))
-        cycles = {'update_rate': _whole('rate', argument('rate'))}
+        _boolean("rviz", argument("rviz"))
+        clock = {"use_sim_time": _boolean("use_sim_time", argument("use_sim_time"))}
+        controllers = _names(argument("controller"))
+        scenario = argument("scenario")
+        description = _description(name, argument("hardware"), scenario, controllers)
+        parameters = _file("parameters", argument("parameters"))
+        cycles = {"update_rate": _whole("rate", argument("rate"))}
         # A scenario given on the command line is the controllers' as well as the hardware's.
-        given = [f'--controller-ros-args=-p scenario:={scenario}'] if scenario else []
+        given = [f"--controller-ros-args=-p scenario:={scenario}"] if scenario else []
         return [
             Node(
-                package='robot_state_publisher',
-                executable='robot_state_publisher',
-                parameters=[{'robot_description': description}, clock],
+                package="robot_state_publisher",
+                executable="robot_state_publisher",
+                parameters=[{"robot_description": description}, clock],
                 # Without it there is no robot.
-                on_exit=Shutdown(reason='robot_state_publisher ended'),
+                on_exit=Shutdown(reason="robot_state_publisher ended"),
             ),
             Node(
-                package='controller_manager',
-                executable='ros2_control_node',
+                package="controller_manager",
+                executable="ros2_control_node",
                 parameters=[parameters, cycles, clock],
-                remappings=[('~/robot_description', '/robot_description')],
-                on_exit=Shutdown(reason='ros2_control_node ended'),
+                remappings=[("~/robot_description", "/robot_description")],
+                on_exit=Shutdown(reason="ros2_control_node ended"),
             ),
             Node(
-                package='controller_manager',
-                executable='spawner',
-                arguments=[
-                    'joint_state_broadcaster', *controllers, '--param-file', parameters, *given],
+                package="controller_manager",
+                executable="spawner",
+                arguments=["joint_state_broadcaster", *controllers, "--param-file", parameters, *given],
                 on_exit=_end_on_failure,
             ),
             _rviz(clock),
         ]
 
-    return LaunchDescription([
-        DeclareLaunchArgument(
-            'controller', default_value=controller,
-            description='controllers to start, separated by commas; none: the robot moves freely'),
-        DeclareLaunchArgument(
-            'rate', default_value=str(rate), description='cycles of the controllers a second'),
-        DeclareLaunchArgument(
-            'hardware', default_value='constrained_dynamics/ConstrainedSystem',
-            description='hardware_interface plugin of the robot'),
-        DeclareLaunchArgument(
-            'scenario', default_value='',
-            description='constraints and servo-constraints: a path or package://…; '
-            'empty: those of the description and the parameters'),
-        DeclareLaunchArgument(
-            'parameters', default_value=share('config', 'controllers', f'{name}.yaml'),
-            description='parameters of the controllers'),
-        *_common_arguments(f'{name}.rviz'),
-        OpaqueFunction(function=start),
-    ])
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "controller",
+                default_value=controller,
+                description="controllers to start, separated by commas; none: the robot moves freely",
+            ),
+            DeclareLaunchArgument("rate", default_value=str(rate), description="controller cycles per second"),
+            DeclareLaunchArgument(
+                "hardware",
+                default_value="constrained_dynamics/ConstrainedSystem",
+                description="hardware_interface plugin of the robot",
+            ),
+            DeclareLaunchArgument(
+                "scenario",
+                default_value="",
+                description="constraints and servo-constraints: a path or package://…; "
+                "empty: those of the description and the parameters",
+            ),
+            DeclareLaunchArgument(
+                "parameters",
+                default_value=share("config", "controllers", f"{name}.yaml"),
+                description="parameters of the controllers",
+            ),
+            *_common_arguments(f"{name}.rviz"),
+            OpaqueFunction(function=start),
+        ]
+    )
 
 
 def scenario_names():
     """Give the names of the scenarios that are installed with this package."""
     return sorted(
-        os.path.splitext(file)[0] for file in os.listdir(share('config', 'scenarios'))
-        if file.endswith('.yaml'))
+        os.path.splitext(file)[0] for file in os.listdir(share("config", "scenarios")) if file.endswith(".yaml")
+    )
 
 
 def played_scenario(system):
@@ -179,45 +185,50 @@ def played_scenario(system):
         def argument(key):
             return LaunchConfiguration(key).perform(context)
 
-        _boolean('rviz', argument('rviz'))
-        clock = {'use_sim_time': _boolean('use_sim_time', argument('use_sim_time'))}
-        chosen = argument('system')
+        _boolean("rviz", argument("rviz"))
+        clock = {"use_sim_time": _boolean("use_sim_time", argument("use_sim_time"))}
+        chosen = argument("system")
         if chosen in scenario_names():
-            scenario = share('config', 'scenarios', f'{chosen}.yaml')
-        elif os.path.isfile(chosen) or chosen.startswith('package://'):
+            scenario = share("config", "scenarios", f"{chosen}.yaml")
+        elif os.path.isfile(chosen) or chosen.startswith("package://"):
             scenario = chosen
         else:
             raise ValueError(
-                f"launch argument system is '{chosen}'; allowed are a file and "
-                + ', '.join(scenario_names()))
+                f"launch argument system is '{chosen}'; allowed are a file and " + ", ".join(scenario_names())
+            )
         return [
             Node(
-                package='constrained_dynamics_ros',
-                executable='scenario_player',
-                name='scenario_player',
-                parameters=[{
-                    'scenario': scenario,
-                    'rate': _positive('rate', argument('rate')),
-                    'real_time_factor': _positive('real_time_factor', argument('real_time_factor')),
-                    'markers.force_scale': _positive('force_scale', argument('force_scale')),
-                    'markers.shaft_diameter': 0.02,
-                    'markers.legend_position': [0.0, 0.0, 0.9],
-                    'loop': True,
-                }, clock],
-                on_exit=Shutdown(reason='scenario_player ended'),
+                package="constrained_dynamics_ros",
+                executable="scenario_player",
+                name="scenario_player",
+                parameters=[
+                    {
+                        "scenario": scenario,
+                        "rate": _positive("rate", argument("rate")),
+                        "real_time_factor": _positive("real_time_factor", argument("real_time_factor")),
+                        "markers.force_scale": _positive("force_scale", argument("force_scale")),
+                        "markers.shaft_diameter": 0.02,
+                        "markers.legend_position": [0.0, 0.0, 0.9],
+                        "loop": True,
+                    },
+                    clock,
+                ],
+                on_exit=Shutdown(reason="scenario_player ended"),
             ),
             _rviz(clock),
         ]
 
-    return LaunchDescription([
-        DeclareLaunchArgument(
-            'system', default_value=system,
-            description='a scenario: one of ' + ', '.join(scenario_names()) + ', or a file'),
-        DeclareLaunchArgument('rate', default_value='100', description='messages a second'),
-        DeclareLaunchArgument(
-            'real_time_factor', default_value='1', description='simulated seconds a second'),
-        DeclareLaunchArgument(
-            'force_scale', default_value='0.03', description='length of arrows a newton [m/N]'),
-        *_common_arguments('textbook.rviz'),
-        OpaqueFunction(function=start),
-    ])
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "system",
+                default_value=system,
+                description="a scenario: one of " + ", ".join(scenario_names()) + ", or a file",
+            ),
+            DeclareLaunchArgument("rate", default_value="100", description="messages per second"),
+            DeclareLaunchArgument("real_time_factor", default_value="1", description="simulated seconds per second"),
+            DeclareLaunchArgument("force_scale", default_value="0.03", description="length of arrows per newton [m/N]"),
+            *_common_arguments("textbook.rviz"),
+            OpaqueFunction(function=start),
+        ]
+    )

@@ -7,11 +7,12 @@
 - Libraries that wheels bundle lie where the others do not look for them: linked beside those.
 - Exported CMake files name folders of the machine that built the wheels: replaced by ours.
 """
+
 import os
-from pathlib import Path
 import re
 import sys
 import sysconfig
+from pathlib import Path
 
 import numpy
 

@@ -50,7 +50,7 @@ bool solve(
   const Eigen::VectorXd & q, Eigen::VectorXd & acceleration, Eigen::VectorXd & constraint_force)
 {
   const cd::Dynamics dynamics(cd::ConstraintSet(std::move(system), {std::move(constraint)}));
-  cd::Workspace workspace(dynamics);
+  cd::Workspace workspace = cd::Workspace::unanalysed(dynamics);
   const Eigen::VectorXd u = Eigen::VectorXd::Zero(dynamics.system().speed_count());
   const Eigen::VectorXd inputs = Eigen::VectorXd::Zero(dynamics.system().input_count());
   const cd::Status status = dynamics.solve(0.0, q, u, inputs, workspace);

@@ -2,7 +2,8 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 # Installs the build tree into a prefix of its own, then configures, builds and runs the consumer there.
-# Given: build, work, source, compiler, config, generator, pinocchio (its pinocchio_DIR), sanitize (may be empty).
+# Given: build, work, source, readme, compiler, config, generator, pinocchio (its pinocchio_DIR), sanitize (may be
+# empty).
 set(prefix ${work}/prefix)
 set(consumer ${work}/build)
 
@@ -27,7 +28,7 @@ if(sanitize)
   set(flags -DCMAKE_CXX_FLAGS=-fsanitize=${sanitize})
 endif()
 run("configuring" ${CMAKE_COMMAND} -S ${source} -B ${consumer} -G ${generator}
-  -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${compiler} ${flags})
+  -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${compiler} -Dreadme=${readme} ${flags})
 file(STRINGS ${consumer}/CMakeCache.txt leaked REGEX "^(pinocchio|tinyxml2|yaml-cpp)_DIR")
 if(leaked)
   message(FATAL_ERROR "the consumer had to find private dependencies of the core: ${leaked}")
@@ -35,6 +36,12 @@ endif()
 run("building" ${CMAKE_COMMAND} --build ${consumer} --parallel 2)
 run("running" ${consumer}/consumer)
 message("${output}")
+# The README's program names a robot relative to the top folder.
+get_filename_component(top ${readme} DIRECTORY)
+run("the README's C++" ${CMAKE_COMMAND} -E chdir ${top} ${consumer}/readme)
+if(NOT output MATCHES "^ok\n")
+  message(FATAL_ERROR "the README's C++ does not end with status ok: ${output}")
+endif()
 # A consumer that has Pinocchio, and hands a Model over.
 run("configuring with Pinocchio" ${CMAKE_COMMAND} -S ${source}/pinocchio -B ${consumer}_pinocchio
   -G ${generator} "-DCMAKE_PREFIX_PATH=${prefix};${pinocchio}/../../.." -DCMAKE_CXX_COMPILER=${compiler}

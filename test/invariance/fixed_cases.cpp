@@ -56,185 +56,184 @@ Finding failure(Outcome outcome, const std::string & reason)
   return finding;
 }
 
+/// What rounding may change, where no neighbour is tried.
+Sensitivity rounding_only()
+{
+  Sensitivity unit;
+  unit.decided = true;
+  unit.acceleration = unit.force = unit.power = 1e-12;
+  return unit;
+}
+
+Changed unchanged_but_for(const Case & c, const std::string & detail)
+{
+  Changed changed;
+  changed.changed = c;
+  changed.detail = detail;
+  return changed;
+}
+
+/// A linkage whose base is turned, and its rows replaced where some are given.
+Changed turned(
+  const Case & straight, const std::vector<std::string> & rows, const Eigen::Vector3d & rpy,
+  bool turn_gravity)
+{
+  Changed changed = unchanged_but_for(
+    straight, "base turned by rpy " + text(rpy.x()) + " " + text(rpy.y()) + " " + text(rpy.z()));
+  YAML::Node system = changed.changed.scenario["system"];
+  Pose pose;
+  pose.rpy = rpy;
+  system["pose"] = node(pose);
+  if (turn_gravity)
+  {
+    system["gravity"] =
+      node(Eigen::Vector3d(pose.isometry().linear() * vector_from(system["gravity"])));
+  }
+  if (!rows.empty())
+  {
+    changed.changed.scenario["constraints"][0]["rows"] = flow_list(rows);
+  }
+  changed.multipliers = false;
+  changed.wrenches = false;
+  return changed;
+}
+
 }  // namespace
+
+std::string Runner::next_fixed_file()
+{
+  return settings_.folder + "/fixed_" + std::to_string(++fixed_count_) + ".yaml";
+}
+
+/// Turning the base of a linkage changes nothing, however its loop is written. Each turned one is
+/// compared with the linkage that is not turned.
+void Runner::run_turned(
+  const std::string & name, const std::vector<std::string> & rows, const Eigen::Vector3d & rpy,
+  bool turn_gravity)
+{
+  const Case straight = from_file(settings_, name);
+  const std::string twin_file = next_fixed_file();
+  const Result twin = cdyn_.solve(straight, twin_file);
+  std::filesystem::remove(twin_file);
+  Changed changed = turned(straight, rows, rpy, turn_gravity);
+  const std::string file = next_fixed_file();
+  const Result result = cdyn_.solve(changed.changed, file);
+  finish(kFixedCases, changed, file, 0, judge_case(changed, result, file, &twin, rounding_only()));
+  // And it moves: half a second later it is where the other one is.
+  const auto run = [&](Case c, const std::string & at)
+  {
+    c.scenario["run"]["until"] = "0.5";
+    return cdyn_.run(c, at);
+  };
+  const Result twin_end = run(straight, twin_file);
+  std::filesystem::remove(twin_file);
+  const std::string run_file = next_fixed_file();
+  const Result end = run(changed.changed, run_file);
+  const double gap = end.u.values.size() == twin_end.u.values.size()
+                       ? (end.u.values - twin_end.u.values).cwiseAbs().maxCoeff()
+                       : 1e300;
+  changed = unchanged_but_for(changed.changed, changed.detail + ", run");
+  finish(
+    kFixedCases, changed, run_file, 0,
+    !end.ok()     ? failure(Outcome::kNeedless, "status " + end.status + " " + end.message)
+    : gap <= 1e-8 ? Finding()
+                  : failure(Outcome::kWrongOk, "speeds at the end differ by " + text(gap)),
+    "run");
+}
+
+/// A row that is rounding noise and nothing else.
+void Runner::run_noise_row()
+{
+  Changed changed =
+    turned(from_file(settings_, "four_bar"), {"y"}, Eigen::Vector3d(0.3, 0.2, 0.5), false);
+  changed.detail = "a single row of rounding noise";
+  Case free = changed.changed;
+  free.scenario.remove("constraints");
+  free.arguments = changed.changed.arguments = {"--raw-state"};
+  const std::string twin_file = next_fixed_file();
+  const Result twin = cdyn_.solve(free, twin_file);
+  std::filesystem::remove(twin_file);
+  const std::string file = next_fixed_file();
+  const Result result = cdyn_.solve(changed.changed, file);
+  finish(kFixedCases, changed, file, 0, judge_case(changed, result, file, &twin, rounding_only()));
+}
+
+/// Rows that contradict each other are told, by name.
+void Runner::run_contradiction()
+{
+  const Case c = from_text("contradiction", kContradiction);
+  const std::string file = next_fixed_file();
+  const Result result = cdyn_.solve(c, file);
+  const bool named = result.message.find("a/row_1") != std::string::npos ||
+                     result.message.find("b/row_1") != std::string::npos;
+  finish(
+    kFixedCases, unchanged_but_for(c, "contradiction"), file, 0,
+    result.status != "inconsistent"
+      ? failure(result.ok() ? Outcome::kWrongOk : Outcome::kNeedless, "status " + result.status)
+    : !named ? failure(Outcome::kNeedless, "inconsistent, and no row is named: " + result.message)
+             : failure(Outcome::kRefused, ""),
+    "solve");
+}
+
+/// A command that must end well within some seconds and, where asked for, with the memory of a
+/// small computer.
+void Runner::run_command(
+  const Case & c, const std::string & what, const std::string & verb, double seconds,
+  bool small_memory)
+{
+  const std::string file = next_fixed_file();
+  write_scenario(c.scenario, file);
+  const std::string limit = small_memory ? "ulimit -v 4000000; " : "";
+  const auto start = std::chrono::steady_clock::now();
+  const ProcessResult process = run_process(
+    {"/bin/sh", "-c", limit + "exec '" + settings_.cdyn + "' " + verb + " '" + file + "' --json -"},
+    seconds);
+  const double taken =
+    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::string reason =
+    "exit " + std::to_string(process.exit_code) + " after " + text(taken) + " s " + process.err;
+  finish(
+    kFixedCases, unchanged_but_for(c, what + ", " + verb), file, 0,
+    process.exit_code == 0 ? Finding() : failure(Outcome::kNeedless, reason), verb);
+}
 
 void Runner::run_fixed()
 {
-  int count = 0;
-  const auto next_file = [&]
-  { return settings_.folder + "/fixed_" + std::to_string(++count) + ".yaml"; };
-  const auto report = [&](
-                        const std::string & detail, const Case & c, const std::string & file,
-                        const Finding & finding, const std::string & verb)
-  {
-    Changed changed;
-    changed.changed = c;
-    changed.detail = detail;
-    finish(kFixedCases, changed, file, 0, finding, verb);
-  };
-
-  // Turning the base of a linkage changes nothing, however its loop is written. Each turned one is
-  // compared with the linkage that is not turned.
-  const auto turned = [&](
-                        const std::string & name, const std::vector<std::string> & rows,
-                        const Eigen::Vector3d & rpy, bool turn_gravity)
-  {
-    Case straight = from_file(settings_, name);
-    const std::string twin_file = next_file();
-    const Result twin = cdyn_.solve(straight, twin_file);
-    std::filesystem::remove(twin_file);
-    Changed changed;
-    changed.changed = straight;
-    YAML::Node system = changed.changed.scenario["system"];
-    Pose pose;
-    pose.rpy = rpy;
-    system["pose"] = node(pose);
-    if (turn_gravity)
-    {
-      system["gravity"] =
-        node(Eigen::Vector3d(pose.isometry().linear() * vector_from(system["gravity"])));
-    }
-    if (!rows.empty())
-    {
-      changed.changed.scenario["constraints"][0]["rows"] = flow_list(rows);
-    }
-    changed.multipliers = false;
-    changed.wrenches = false;
-    changed.detail =
-      "base turned by rpy " + text(rpy.x()) + " " + text(rpy.y()) + " " + text(rpy.z());
-    Sensitivity unit;
-    unit.decided = true;
-    unit.acceleration = unit.force = unit.power = 1e-12;
-    const std::string file = next_file();
-    const Result result = cdyn_.solve(changed.changed, file);
-    finish(kFixedCases, changed, file, 0, judge_case(changed, result, file, &twin, unit));
-    // And it moves: half a second later it is where the other one is.
-    const auto run = [&](Case c, const std::string & at)
-    {
-      c.scenario["run"]["until"] = "0.5";
-      return cdyn_.run(c, at);
-    };
-    const Result twin_end = run(straight, twin_file);
-    std::filesystem::remove(twin_file);
-    const std::string run_file = next_file();
-    const Result end = run(changed.changed, run_file);
-    const double gap = end.u.values.size() == twin_end.u.values.size()
-                         ? (end.u.values - twin_end.u.values).cwiseAbs().maxCoeff()
-                         : 1e300;
-    report(
-      changed.detail + ", run", changed.changed, run_file,
-      !end.ok()     ? failure(Outcome::kNeedless, "status " + end.status + " " + end.message)
-      : gap <= 1e-8 ? Finding()
-                    : failure(Outcome::kWrongOk, "speeds at the end differ by " + text(gap)),
-      "run");
-  };
-  turned("four_bar", {"x", "y", "z"}, {0.0, 0.0, 0.5}, false);
-  turned("four_bar", {"x", "y", "z"}, {0.0, 0.0, 1e-9}, false);
-  turned("four_bar_hinge", {}, {0.3, 0.0, 0.0}, true);
-  turned("four_bar_hinge", {}, {0.0, 0.0, 0.3}, false);
-
-  // A row that is rounding noise and nothing else.
-  {
-    Changed changed;
-    changed.changed = from_file(settings_, "four_bar");
-    Pose pose;
-    pose.rpy = Eigen::Vector3d(0.3, 0.2, 0.5);
-    changed.changed.scenario["system"]["pose"] = node(pose);
-    changed.changed.scenario["constraints"][0]["rows"] = flow_list({"y"});
-    Case free = changed.changed;
-    free.scenario.remove("constraints");
-    free.arguments = changed.changed.arguments = {"--raw-state"};
-    changed.detail = "a single row of rounding noise";
-    changed.multipliers = false;
-    changed.wrenches = false;
-    Sensitivity unit;
-    unit.decided = true;
-    unit.acceleration = unit.force = unit.power = 1e-12;
-    const std::string twin_file = next_file();
-    const Result twin = cdyn_.solve(free, twin_file);
-    std::filesystem::remove(twin_file);
-    const std::string file = next_file();
-    const Result result = cdyn_.solve(changed.changed, file);
-    finish(kFixedCases, changed, file, 0, judge_case(changed, result, file, &twin, unit));
-  }
-
-  // Rows that contradict each other are told, by name.
-  {
-    const Case c = from_text("contradiction", kContradiction);
-    const std::string file = next_file();
-    const Result result = cdyn_.solve(c, file);
-    const bool named = result.message.find("a/row_1") != std::string::npos ||
-                       result.message.find("b/row_1") != std::string::npos;
-    report(
-      "contradiction", c, file,
-      result.status != "inconsistent"
-        ? failure(result.ok() ? Outcome::kWrongOk : Outcome::kNeedless, "status " + result.status)
-      : !named ? failure(Outcome::kNeedless, "inconsistent, and no row is named: " + result.message)
-               : failure(Outcome::kRefused, ""),
-      "solve");
-  }
+  run_turned("four_bar", {"x", "y", "z"}, {0.0, 0.0, 0.5}, false);
+  run_turned("four_bar", {"x", "y", "z"}, {0.0, 0.0, 1e-9}, false);
+  run_turned("four_bar_hinge", {}, {0.3, 0.0, 0.0}, true);
+  run_turned("four_bar_hinge", {}, {0.0, 0.0, 0.3}, false);
+  run_noise_row();
+  run_contradiction();
 
   // Systems without inertia are not valid.
   for (const char * mass : {"0", "-1"})
   {
     Case c = from_text("mass", kPendulum);
     c.scenario["parameters"]["m"] = mass;
-    const std::string file = next_file();
+    const std::string file = next_fixed_file();
     write_scenario(c.scenario, file);
     const ProcessResult process = run_process({settings_.cdyn, "check", file, "--json", "-"}, 60.0);
-    report(
-      std::string("check of a mass of ") + mass, c, file,
+    finish(
+      kFixedCases, unchanged_but_for(c, std::string("check of a mass of ") + mass), file, 0,
       process.exit_code == 0 ? failure(Outcome::kWrongOk, "valid") : failure(Outcome::kRefused, ""),
       "check");
   }
 
   // A thousand equal rows take seconds, not minutes.
+  Case many = from_text("1000 equal rows", kPendulum);
+  YAML::Node rows = many.scenario["constraints"][0]["rows"];
+  const std::string row = rows[0].as<std::string>();
+  while (rows.size() < 1000)
   {
-    Case c = from_text("1000 equal rows", kPendulum);
-    YAML::Node rows = c.scenario["constraints"][0]["rows"];
-    const std::string row = rows[0].as<std::string>();
-    while (rows.size() < 1000)
-    {
-      rows.push_back(row);
-    }
-    for (const char * verb : {"check", "solve"})
-    {
-      const std::string file = next_file();
-      write_scenario(c.scenario, file);
-      const auto start = std::chrono::steady_clock::now();
-      const ProcessResult process = run_process({settings_.cdyn, verb, file, "--json", "-"}, 30.0);
-      const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      report(
-        std::string("1000 equal rows, ") + verb, c, file,
-        process.exit_code == 0 ? Finding()
-                               : failure(
-                                   Outcome::kNeedless, "exit " + std::to_string(process.exit_code) +
-                                                         " after " + text(seconds) + " s"),
-        verb);
-    }
+    rows.push_back(row);
   }
-
-  // Many linkages in a row, with what memory a small computer has.
+  Case linkages = from_file(settings_, "n_four_bar");
+  linkages.scenario["parameters"]["N"] = "98";
+  for (const char * verb : {"check", "solve"})
   {
-    Case c = from_file(settings_, "n_four_bar");
-    c.scenario["parameters"]["N"] = "98";
-    for (const std::string verb : {"check", "solve"})
-    {
-      const std::string file = next_file();
-      write_scenario(c.scenario, file);
-      const ProcessResult process = run_process(
-        {"/bin/sh", "-c",
-         "ulimit -v 4000000; exec '" + settings_.cdyn + "' " + verb + " '" + file + "' --json -"},
-        60.0);
-      report(
-        "98 linkages, " + verb, c, file,
-        process.exit_code == 0
-          ? Finding()
-          : failure(
-              Outcome::kNeedless, "exit " + std::to_string(process.exit_code) + " " + process.err),
-        verb);
-    }
+    run_command(many, "1000 equal rows", verb, 30.0, false);
+    run_command(linkages, "98 linkages", verb, 60.0, true);
   }
 }
 

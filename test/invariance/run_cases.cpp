@@ -88,97 +88,149 @@ bool is_smooth(const YAML::Node & scenario)
   return true;
 }
 
+const Result & first_not_ok(const Result & a, const Result & b, const Result & c)
+{
+  return !a.ok() ? a : !b.ok() ? b : c;
+}
+
+/// Halving the step three times shows the integrator's order.
+Finding judge_order(const Result (&results)[3])
+{
+  if (!results[0].ok() || !results[1].ok() || !results[2].ok())
+  {
+    return gave_up(first_not_ok(results[0], results[1], results[2]));
+  }
+  Finding finding;
+  const double first = gap(results[0], results[1]);
+  const double second = gap(results[1], results[2]);
+  // Where the steps are small enough to show their order, and rounding does not hide it.
+  const bool visible = first < 1e-3 * size(results[2]) && second > 1e-10 * size(results[2]);
+  const double order = std::log2(first / second);
+  if (visible && !(order > 3.0))
+  {
+    finding.outcome = Outcome::kWrongOk;
+    finding.reason = "order " + number(order) + ": halving the step brings " + number(first) +
+                     " to " + number(second);
+  }
+  return finding;
+}
+
 }  // namespace
 
 void Runner::run_run(
   std::uint64_t base, const Case & c, const Result & twin, Random & random,
   const std::string & stem)
 {
-  const std::string file = stem + ".yaml";
-  Changed changed;
   if (!is_smooth(c.scenario))
   {
-    // Fixed steps find events within a step, to second order; dopri5 locates them.
-    changed.changed = short_run(c, 0.05, 1e-4, "rk4");
-    const Result fixed = cdyn_.run(changed.changed, file);
-    const Result located = cdyn_.run(short_run(c, 0.05, 1e-4, "dopri5"), stem + "_located.yaml");
-    const Result halved = cdyn_.run(short_run(c, 0.05, 5e-5, "rk4"), stem + "_halved.yaml");
-    Finding finding;
-    if (fixed.ok() && located.ok() && halved.ok())
-    {
-      const double first = gap(fixed, located);
-      const double second = gap(halved, located);
-      // Halving the step halves the difference at least, down to what dopri5 tolerates.
-      if (second > 0.6 * first + 1e-6 * size(located))
-      {
-        finding.outcome = Outcome::kWrongOk;
-        finding.reason = "fixed steps differ from located events by " + number(first) +
-                         ", with half the step by " + number(second);
-      }
-    }
-    else
-    {
-      finding = gave_up(!fixed.ok() ? fixed : !located.ok() ? located : halved);
-    }
-    std::filesystem::remove(stem + "_located.yaml");
-    std::filesystem::remove(stem + "_halved.yaml");
-    finish("run: located events", changed, file, base, finding, "run");
-    return;
+    run_located_events(base, c, stem);
   }
-  if (random.chance(0.4))
+  else if (random.chance(0.4))
   {
-    const std::string integrator = random.pick<std::string>({"rk4", "kutta_merson", "dopri5"});
-    constexpr double kSpan = 0.08;
-    Result results[3];
-    double step = 0.01;
-    for (Result & result : results)
+    run_integrator(base, c, random, stem);
+  }
+  else
+  {
+    run_in_other_words(base, c, twin, random, stem);
+  }
+}
+
+/// Fixed steps find events within a step, to second order; dopri5 locates them.
+void Runner::run_located_events(std::uint64_t base, const Case & c, const std::string & stem)
+{
+  const std::string file = stem + ".yaml";
+  Changed changed;
+  changed.changed = short_run(c, 0.05, 1e-4, "rk4");
+  const Result fixed = cdyn_.run(changed.changed, file);
+  const Result located = cdyn_.run(short_run(c, 0.05, 1e-4, "dopri5"), stem + "_located.yaml");
+  const Result halved = cdyn_.run(short_run(c, 0.05, 5e-5, "rk4"), stem + "_halved.yaml");
+  Finding finding;
+  if (fixed.ok() && located.ok() && halved.ok())
+  {
+    const double first = gap(fixed, located);
+    const double second = gap(halved, located);
+    // Halving the step halves the difference at least, down to what dopri5 tolerates.
+    if (second > 0.6 * first + 1e-6 * size(located))
     {
-      changed.changed = short_run(c, kSpan, step, integrator == "dopri5" ? "rk4" : integrator);
-      result = cdyn_.run(changed.changed, file);
-      step /= 2.0;
+      finding.outcome = Outcome::kWrongOk;
+      finding.reason = "fixed steps differ from located events by " + number(first) +
+                       ", with half the step by " + number(second);
     }
-    if (integrator == "dopri5")
-    {
-      changed.changed = short_run(c, kSpan, 1e-3, integrator);
-      const Result adaptive = cdyn_.run(changed.changed, file);
-      Finding finding = adaptive.ok() ? Finding() : gave_up(adaptive);
-      // As far away as the steps are from their limit, and what dopri5 tolerates.
-      const double allowed = 2.0 * gap(results[1], results[2]) + 1e-7 * size(adaptive);
-      if (
-        adaptive.ok() && results[1].ok() && results[2].ok() &&
-        !(gap(results[2], adaptive) <= allowed))
-      {
-        finding.outcome = Outcome::kWrongOk;
-        finding.reason = "dopri5 differs from rk4 by " + number(gap(results[2], adaptive)) +
-                         ", allowed " + number(allowed);
-      }
-      finish("run: integrator dopri5", changed, file, base, finding, "run");
-      return;
-    }
-    Finding finding;
-    if (!results[0].ok() || !results[1].ok() || !results[2].ok())
-    {
-      finding = gave_up(!results[0].ok() ? results[0] : !results[1].ok() ? results[1] : results[2]);
-    }
-    else
-    {
-      const double first = gap(results[0], results[1]);
-      const double second = gap(results[1], results[2]);
-      // Where the steps are small enough to show their order, and rounding does not hide it.
-      const bool visible = first < 1e-3 * size(results[2]) && second > 1e-10 * size(results[2]);
-      const double order = std::log2(first / second);
-      if (visible && !(order > 3.0))
-      {
-        finding.outcome = Outcome::kWrongOk;
-        finding.reason = "order " + number(order) + ": halving the step brings " + number(first) +
-                         " to " + number(second);
-      }
-    }
+  }
+  else
+  {
+    finding = gave_up(first_not_ok(fixed, located, halved));
+  }
+  std::filesystem::remove(stem + "_located.yaml");
+  std::filesystem::remove(stem + "_halved.yaml");
+  finish("run: located events", changed, file, base, finding, "run");
+}
+
+void Runner::run_integrator(
+  std::uint64_t base, const Case & c, Random & random, const std::string & stem)
+{
+  const std::string file = stem + ".yaml";
+  const std::string integrator = random.pick<std::string>({"rk4", "kutta_merson", "dopri5"});
+  constexpr double kSpan = 0.08;
+  Changed changed;
+  Result results[3];
+  double step = 0.01;
+  for (Result & result : results)
+  {
+    changed.changed = short_run(c, kSpan, step, integrator == "dopri5" ? "rk4" : integrator);
+    result = cdyn_.run(changed.changed, file);
+    step /= 2.0;
+  }
+  if (integrator != "dopri5")
+  {
     changed.detail = "order";
-    finish("run: integrator " + integrator, changed, file, base, finding, "run");
+    finish("run: integrator " + integrator, changed, file, base, judge_order(results), "run");
     return;
   }
-  // The same run in other words.
+  changed.changed = short_run(c, kSpan, 1e-3, integrator);
+  const Result adaptive = cdyn_.run(changed.changed, file);
+  Finding finding = adaptive.ok() ? Finding() : gave_up(adaptive);
+  // As far away as the steps are from their limit, and what dopri5 tolerates.
+  const double allowed = 2.0 * gap(results[1], results[2]) + 1e-7 * size(adaptive);
+  if (
+    adaptive.ok() && results[1].ok() && results[2].ok() && !(gap(results[2], adaptive) <= allowed))
+  {
+    finding.outcome = Outcome::kWrongOk;
+    finding.reason = "dopri5 differs from rk4 by " + number(gap(results[2], adaptive)) +
+                     ", allowed " + number(allowed);
+  }
+  finish("run: integrator dopri5", changed, file, base, finding, "run");
+}
+
+/// What two runs that start close to this one differ from it at the end.
+double Runner::neighbour_gap(
+  const Case & original, const Result & start, const Result & end, Random & random,
+  const std::string & file)
+{
+  double unit = 0.0;
+  for (int i = 0; i < 2; ++i)
+  {
+    Case neighbour = original;
+    Result state = start;
+    for (Named * values : {&state.q, &state.u})
+    {
+      for (Eigen::Index k = 0; k < values->values.size(); ++k)
+      {
+        values->values(k) += kStart * random.sign() * (1.0 + std::abs(values->values(k)));
+      }
+    }
+    set_state(neighbour.scenario, state);
+    unit = std::max(unit, gap(end, cdyn_.run(neighbour, file)));
+  }
+  return unit;
+}
+
+/// The same run in other words.
+void Runner::run_in_other_words(
+  std::uint64_t base, const Case & c, const Result & twin, Random & random,
+  const std::string & stem)
+{
+  const std::string file = stem + ".yaml";
   const Case original = short_run(c, 0.03, 1e-3, "rk4");
   std::optional<Changed> other;
   std::string kind;
@@ -201,21 +253,7 @@ void Runner::run_run(
   Finding finding;
   if (result.ok() && end.ok())
   {
-    double unit = 0.0;
-    for (int i = 0; i < 2; ++i)
-    {
-      Case neighbour = original;
-      Result state = twin;
-      for (Named * values : {&state.q, &state.u})
-      {
-        for (Eigen::Index k = 0; k < values->values.size(); ++k)
-        {
-          values->values(k) += kStart * random.sign() * (1.0 + std::abs(values->values(k)));
-        }
-      }
-      set_state(neighbour.scenario, state);
-      unit = std::max(unit, gap(end, cdyn_.run(neighbour, stem + "_neighbour.yaml")));
-    }
+    const double unit = neighbour_gap(original, twin, end, random, stem + "_neighbour.yaml");
     Result same_terms = result;
     if (other->undo)
     {

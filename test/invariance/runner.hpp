@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include <Eigen/Core>
 
 #include "cdyn.hpp"
 #include "comparison.hpp"
@@ -59,12 +62,33 @@ private:
   void run_run(
     std::uint64_t base, const Case & c, const Result & twin, Random & random,
     const std::string & stem);
+  void run_located_events(std::uint64_t base, const Case & c, const std::string & stem);
+  void run_integrator(
+    std::uint64_t base, const Case & c, Random & random, const std::string & stem);
+  void run_in_other_words(
+    std::uint64_t base, const Case & c, const Result & twin, Random & random,
+    const std::string & stem);
+  double neighbour_gap(
+    const Case & original, const Result & start, const Result & end, Random & random,
+    const std::string & file);
+
+  std::string next_fixed_file();
+  void run_turned(
+    const std::string & name, const std::vector<std::string> & rows, const Eigen::Vector3d & rpy,
+    bool turn_gravity);
+  void run_noise_row();
+  void run_contradiction();
+  void run_command(
+    const Case & c, const std::string & what, const std::string & verb, double seconds,
+    bool small_memory);
+
   Sensitivity sensitivity(
     const Case & c, const Result & twin, Random & random, const std::string & file) const;
 
   const Settings & settings_;
   Cdyn cdyn_;
   Report & report_;
+  int fixed_count_ = 0;
 };
 
 }  // namespace invariance

@@ -8,40 +8,42 @@ import os
 import time
 import unittest
 
-from constrained_dynamics_bringup import share
-from constrained_dynamics_msgs.msg import (
-    ConstraintForces, ServoReference, ServoReferences, ServoState)
-from constrained_dynamics_msgs.srv import SetConstraintActive
-from controller_manager_msgs.srv import ListControllers, SwitchController
-import launch
-from launch.actions import IncludeLaunchDescription, TimerAction
-from launch.launch_description_sources import PythonLaunchDescriptionSource
 import launch_testing.actions
 import rclpy
+from controller_manager_msgs.srv import ListControllers, SwitchController
+from launch.actions import IncludeLaunchDescription, TimerAction
+from launch.launch_description_sources import PythonLaunchDescriptionSource
 from sensor_msgs.msg import JointState
+
+import launch
+from constrained_dynamics_bringup import share
+from constrained_dynamics_msgs.msg import ConstraintForces, ServoReference, ServoReferences, ServoState
+from constrained_dynamics_msgs.srv import SetConstraintActive
 
 # A machine under load starts processes slowly; nothing waits for so long where all is well.
 START = 60.0
-SERVO = 'servo_constraint_controller'
-BROADCASTER = 'constraint_force_broadcaster'
+SERVO = "servo_constraint_controller"
+BROADCASTER = "constraint_force_broadcaster"
 
 
 def isolate():
     """Choose a ROS domain of this test's own on this machine alone, before anything is started."""
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    os.environ['ROS_DOMAIN_ID'] = str(20 + os.getpid() % 80)
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    os.environ["ROS_DOMAIN_ID"] = str(20 + os.getpid() % 80)
 
 
 def launched(name, **arguments):
     """Describe a test of launch/<name>.launch.py without RViz."""
     isolate()
-    arguments = {'rviz': 'false', **{key: str(value) for key, value in arguments.items()}}
-    return launch.LaunchDescription([
-        IncludeLaunchDescription(
-            PythonLaunchDescriptionSource(share('launch', f'{name}.launch.py')),
-            launch_arguments=arguments.items()),
-        TimerAction(period=1.0, actions=[launch_testing.actions.ReadyToTest()]),
-    ])
+    arguments = {"rviz": "false", **{key: str(value) for key, value in arguments.items()}}
+    return launch.LaunchDescription(
+        [
+            IncludeLaunchDescription(
+                PythonLaunchDescriptionSource(share("launch", f"{name}.launch.py")), launch_arguments=arguments.items()
+            ),
+            TimerAction(period=1.0, actions=[launch_testing.actions.ReadyToTest()]),
+        ]
+    )
 
 
 def constraint(message, name):
@@ -49,7 +51,7 @@ def constraint(message, name):
     for item in message.constraints:
         if item.name == name:
             return item
-    raise AssertionError(f'{name} is not among {[item.name for item in message.constraints]}')
+    raise AssertionError(f"{name} is not among {[item.name for item in message.constraints]}")
 
 
 def multiplier(message, name, row):
@@ -69,7 +71,7 @@ def task(message, name):
     for item in message.tasks:
         if item.name == name:
             return item
-    raise AssertionError(f'{name} is not among {[item.name for item in message.tasks]}')
+    raise AssertionError(f"{name} is not among {[item.name for item in message.tasks]}")
 
 
 def largest_error(message, name):
@@ -84,7 +86,7 @@ class BringupTest(unittest.TestCase):
     def setUpClass(cls):
         """Start the node."""
         rclpy.init()
-        cls.node = rclpy.create_node('bringup_test')
+        cls.node = rclpy.create_node("bringup_test")
 
     @classmethod
     def tearDownClass(cls):
@@ -102,7 +104,7 @@ class BringupTest(unittest.TestCase):
         """Let the node work until a condition holds."""
         end = time.monotonic() + timeout
         while not condition():
-            self.assertLess(time.monotonic(), end, f'no {what} within {timeout} s')
+            self.assertLess(time.monotonic(), end, f"no {what} within {timeout} s")
             rclpy.spin_once(self.node, timeout_sec=0.05)
 
     def collect(self, message_type, topic, seconds, timeout=START):
@@ -110,7 +112,7 @@ class BringupTest(unittest.TestCase):
         messages = []
         subscription = self.node.create_subscription(message_type, topic, messages.append, 100)
         try:
-            self.wait_for(f'message on {topic}', lambda: messages, timeout)
+            self.wait_for(f"message on {topic}", lambda: messages, timeout)
             self.spin(seconds)
         finally:
             self.node.destroy_subscription(subscription)
@@ -120,9 +122,10 @@ class BringupTest(unittest.TestCase):
         """Give the first message of a topic that meets a condition."""
         found = []
         subscription = self.node.create_subscription(
-            message_type, topic, lambda m: found.append(m) if condition(m) else None, 100)
+            message_type, topic, lambda m: found.append(m) if condition(m) else None, 100
+        )
         try:
-            self.wait_for(f'message on {topic} with {what}', lambda: found, timeout)
+            self.wait_for(f"message on {topic} with {what}", lambda: found, timeout)
         finally:
             self.node.destroy_subscription(subscription)
         return found[0]
@@ -131,9 +134,9 @@ class BringupTest(unittest.TestCase):
         """Call a service and give its answer."""
         client = self.node.create_client(service_type, name)
         try:
-            self.assertTrue(client.wait_for_service(timeout), f'no service {name}')
+            self.assertTrue(client.wait_for_service(timeout), f"no service {name}")
             future = client.call_async(request)
-            self.wait_for(f'answer of {name}', future.done, timeout)
+            self.wait_for(f"answer of {name}", future.done, timeout)
             return future.result()
         finally:
             self.node.destroy_client(client)
@@ -142,40 +145,43 @@ class BringupTest(unittest.TestCase):
         """Wait for controllers."""
         end = time.monotonic() + START
         while True:
-            answer = self.call(
-                ListControllers, '/controller_manager/list_controllers', ListControllers.Request())
+            answer = self.call(ListControllers, "/controller_manager/list_controllers", ListControllers.Request())
             states = {item.name: item.state for item in answer.controller}
-            if all(states.get(name) == 'active' for name in names):
+            if all(states.get(name) == "active" for name in names):
                 return
-            self.assertLess(time.monotonic(), end, f'{names} are not active: {states}')
+            self.assertLess(time.monotonic(), end, f"{names} are not active: {states}")
             self.spin(0.2)
 
     def switch(self, activate=(), deactivate=()):
         """Activate and deactivate controllers, strictly."""
         request = SwitchController.Request(
-            activate_controllers=list(activate), deactivate_controllers=list(deactivate),
-            strictness=SwitchController.Request.STRICT)
+            activate_controllers=list(activate),
+            deactivate_controllers=list(deactivate),
+            strictness=SwitchController.Request.STRICT,
+        )
         request.timeout.sec = 10
-        answer = self.call(SwitchController, '/controller_manager/switch_controller', request)
+        answer = self.call(SwitchController, "/controller_manager/switch_controller", request)
         self.assertTrue(answer.ok, answer.message)
 
     def set_constraint_active(self, controller, name, active):
         """Switch a constraint of a controller and give the answer."""
         return self.call(
-            SetConstraintActive, f'/{controller}/set_constraint_active',
-            SetConstraintActive.Request(name=name, active=active))
+            SetConstraintActive,
+            f"/{controller}/set_constraint_active",
+            SetConstraintActive.Request(name=name, active=active),
+        )
 
     def joint_positions(self):
         """Give the positions of all joints now."""
-        message = self.collect(JointState, '/joint_states', 0.1)[-1]
+        message = self.collect(JointState, "/joint_states", 0.1)[-1]
         return dict(zip(message.name, message.position))
 
     def assert_tracks(self, seconds, bounds):
         """Check and print the largest errors of servo-constraints over a while."""
-        states = self.collect(ServoState, f'/{SERVO}/servo_state', seconds)
+        states = self.collect(ServoState, f"/{SERVO}/servo_state", seconds)
         for name, bound in bounds.items():
             error = max(largest_error(state, name) for state in states)
-            print(f'{name}: largest error {error:.2e} (bound {bound:g}), {len(states)} messages')
+            print(f"{name}: largest error {error:.2e} (bound {bound:g}), {len(states)} messages")
             self.assertLess(error, bound, name)
         self.assertTrue(all(math.isfinite(x) for state in states for x in state.commanded))
 
@@ -183,14 +189,14 @@ class BringupTest(unittest.TestCase):
         """Check that no number of a message of forces is NaN or infinite."""
         for item in message.constraints:
             for row in item.rows:
-                self.assertTrue(math.isfinite(row.multiplier), f'{item.name}/{row.label}')
+                self.assertTrue(math.isfinite(row.multiplier), f"{item.name}/{row.label}")
         for value in message.generalized_forces:
             self.assertTrue(math.isfinite(value))
 
     def follow(self, name, position, seconds, rate=50.0):
         """Publish a reference at a rate for a while, as a planner would, and then stop."""
-        publisher = self.node.create_publisher(ServoReferences, f'/{SERVO}/references', 1)
-        self.wait_for('subscriber of references', lambda: publisher.get_subscription_count() > 0)
+        publisher = self.node.create_publisher(ServoReferences, f"/{SERVO}/references", 1)
+        self.wait_for("subscriber of references", lambda: publisher.get_subscription_count() > 0)
         message = ServoReferences(references=[ServoReference(name=name, position=position)])
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -201,12 +207,11 @@ class BringupTest(unittest.TestCase):
 
     def wait_for_mode(self, *modes):
         """Give the first message of the servo law in one of these modes."""
-        return self.wait_for_message(
-            ServoState, f'/{SERVO}/servo_state', f'mode {modes}', lambda m: m.mode in modes)
+        return self.wait_for_message(ServoState, f"/{SERVO}/servo_state", f"mode {modes}", lambda m: m.mode in modes)
 
     def forces(self, controller, seconds):
         """Give the messages of forces of a controller over a while."""
-        messages = self.collect(ConstraintForces, f'/{controller}/constraint_forces', seconds)
+        messages = self.collect(ConstraintForces, f"/{controller}/constraint_forces", seconds)
         for message in messages:
             self.assert_all_finite(message)
         return messages

@@ -7,14 +7,15 @@ import os
 import unittest
 import xml.etree.ElementTree as xml
 
+import xacro
+import yaml
+from launch_ros.actions import Node
+
 from constrained_dynamics_bringup import controlled_robot, played_scenario, share
 from constrained_dynamics_bringup.bringup import scenario_names
 from launch import LaunchContext
-from launch_ros.actions import Node
-import xacro
-import yaml
 
-ROBOTS = ('arm_on_wall', 'four_bar', 'two_arms', 'mobile_arm', 'rolling_disk')
+ROBOTS = ("arm_on_wall", "four_bar", "two_arms", "mobile_arm", "rolling_disk")
 
 
 def visit(description, **arguments):
@@ -30,8 +31,8 @@ def visit(description, **arguments):
 def spawned(nodes):
     """Give the arguments of the spawner as texts."""
     for node in nodes:
-        if node.node_executable == 'spawner':
-            return [''.join(part.text for part in word) for word in node.cmd[1:-1]]
+        if node.node_executable == "spawner":
+            return ["".join(part.text for part in word) for word in node.cmd[1:-1]]
     return []
 
 
@@ -49,49 +50,44 @@ class LaunchArguments(unittest.TestCase):
             with self.subTest(name):
                 _, nodes = visit(controlled_robot(name))
                 self.assertEqual(
-                    ['robot_state_publisher', 'ros2_control_node', 'spawner', 'rviz2'],
-                    [node.node_executable for node in nodes])
+                    ["robot_state_publisher", "ros2_control_node", "spawner", "rviz2"],
+                    [node.node_executable for node in nodes],
+                )
 
     def test_when_controller_is_none_expect_joint_states_only(self):
-        _, nodes = visit(controlled_robot('four_bar'), controller='none')
-        names = [word for word in spawned(nodes) if word.endswith(('er', 'or'))]
-        self.assertEqual(['joint_state_broadcaster'], names)
+        _, nodes = visit(controlled_robot("four_bar"), controller="none")
+        names = [word for word in spawned(nodes) if word.endswith(("er", "or"))]
+        self.assertEqual(["joint_state_broadcaster"], names)
 
     def test_when_controllers_are_several_expect_all(self):
-        _, nodes = visit(controlled_robot('four_bar'), controller='a_controller, b_broadcaster')
-        self.assertEqual(
-            ['joint_state_broadcaster', 'a_controller', 'b_broadcaster'], spawned(nodes)[:3])
+        _, nodes = visit(controlled_robot("four_bar"), controller="a_controller, b_broadcaster")
+        self.assertEqual(["joint_state_broadcaster", "a_controller", "b_broadcaster"], spawned(nodes)[:3])
 
     def test_when_rate_is_bad_expect_error_that_names_it(self):
-        for rate in ('0', '-5', 'fast', 'nan', 'inf', '99.5', ''):
+        for rate in ("0", "-5", "fast", "nan", "inf", "99.5", ""):
             with self.subTest(rate):
-                self.assert_refused(
-                    ('rate', f"'{rate}'", 'above 0'), controlled_robot('four_bar'), rate=rate)
+                self.assert_refused(("rate", f"'{rate}'", "above 0"), controlled_robot("four_bar"), rate=rate)
 
     def test_when_a_switch_is_bad_expect_error_that_names_it(self):
-        for key in ('rviz', 'use_sim_time'):
-            self.assert_refused(
-                (key, "'maybe'", 'true and false'), controlled_robot('four_bar'), **{key: 'maybe'})
+        for key in ("rviz", "use_sim_time"):
+            self.assert_refused((key, "'maybe'", "true and false"), controlled_robot("four_bar"), **{key: "maybe"})
 
     def test_when_parameters_are_no_file_expect_error_that_names_them(self):
-        self.assert_refused(
-            ('parameters', '/nowhere.yaml'), controlled_robot('four_bar'),
-            parameters='/nowhere.yaml')
+        self.assert_refused(("parameters", "/nowhere.yaml"), controlled_robot("four_bar"), parameters="/nowhere.yaml")
 
     def test_when_robot_is_unknown_expect_error_that_names_those_that_exist(self):
         with self.assertRaises(ValueError) as caught:
-            controlled_robot('five_bar')
-        self.assertIn('five_bar', str(caught.exception))
-        self.assertIn('four_bar', str(caught.exception))
+            controlled_robot("five_bar")
+        self.assertIn("five_bar", str(caught.exception))
+        self.assertIn("four_bar", str(caught.exception))
 
     def test_when_system_is_unknown_expect_error_that_names_those_that_exist(self):
-        self.assert_refused(
-            ('system', "'perpetuum_mobile'", 'rolling_coin'), played_scenario('perpetuum_mobile'))
+        self.assert_refused(("system", "'perpetuum_mobile'", "rolling_coin"), played_scenario("perpetuum_mobile"))
 
     def test_when_system_is_any_scenario_expect_a_player(self):
         for name in scenario_names():
-            _, nodes = visit(played_scenario('rolling_coin'), system=name)
-            self.assertEqual('scenario_player', nodes[0].node_executable)
+            _, nodes = visit(played_scenario("rolling_coin"), system=name)
+            self.assertEqual("scenario_player", nodes[0].node_executable)
 
 
 class Files(unittest.TestCase):
@@ -100,59 +96,61 @@ class Files(unittest.TestCase):
     def test_descriptions_have_the_hardware_and_its_scenario(self):
         for name in ROBOTS:
             with self.subTest(name):
-                file = share('config', 'robots', f'{name}.urdf.xacro')
-                for plugin in ('constrained_dynamics/ConstrainedSystem', 'driver/Robot'):
-                    text = xacro.process_file(file, mappings={'plugin': plugin}).toxml()
+                file = share("config", "robots", f"{name}.urdf.xacro")
+                for plugin in ("constrained_dynamics/ConstrainedSystem", "driver/Robot"):
+                    text = xacro.process_file(file, mappings={"plugin": plugin}).toxml()
                     robot = xml.fromstring(text)
-                    self.assertEqual(plugin, robot.findtext('ros2_control/hardware/plugin'))
+                    self.assertEqual(plugin, robot.findtext("ros2_control/hardware/plugin"))
                     scenario = robot.findtext("ros2_control/hardware/param[@name='scenario']")
-                    if plugin == 'driver/Robot':
+                    if plugin == "driver/Robot":
                         self.assertIsNone(scenario)
                     else:
-                        prefix = 'package://constrained_dynamics_bringup/'
+                        prefix = "package://constrained_dynamics_bringup/"
                         self.assertTrue(scenario.startswith(prefix))
-                        share(*scenario[len(prefix):].split('/'))
+                        share(*scenario[len(prefix) :].split("/"))
 
     def test_names_in_descriptions_are_unique(self):
         for name in ROBOTS:
-            robot = xml.fromstring(
-                xacro.process_file(share('config', 'robots', f'{name}.urdf.xacro')).toxml())
-            for kind in ('link', 'joint', 'material'):
-                names = [item.get('name') for item in robot.findall(kind)]
-                self.assertEqual(sorted(set(names)), sorted(names), f'{name}: {kind}')
+            robot = xml.fromstring(xacro.process_file(share("config", "robots", f"{name}.urdf.xacro")).toxml())
+            for kind in ("link", "joint", "material"):
+                names = [item.get("name") for item in robot.findall(kind)]
+                self.assertEqual(sorted(set(names)), sorted(names), f"{name}: {kind}")
 
     def test_joints_of_controllers_are_joints_with_interfaces(self):
         for name in ROBOTS:
-            robot = xml.fromstring(
-                xacro.process_file(share('config', 'robots', f'{name}.urdf.xacro')).toxml())
+            robot = xml.fromstring(xacro.process_file(share("config", "robots", f"{name}.urdf.xacro")).toxml())
             commands = {
-                joint.get('name'): bool(joint.findall('command_interface'))
-                for joint in robot.find('ros2_control').findall('joint')}
-            with open(share('config', 'controllers', f'{name}.yaml'), encoding='utf-8') as file:
+                joint.get("name"): bool(joint.findall("command_interface"))
+                for joint in robot.find("ros2_control").findall("joint")
+            }
+            with open(share("config", "controllers", f"{name}.yaml"), encoding="utf-8") as file:
                 sections = yaml.safe_load(file)
             for controller, section in sections.items():
-                parameters = section['ros__parameters']
-                if controller == 'controller_manager':
+                parameters = section["ros__parameters"]
+                if controller == "controller_manager":
                     continue
-                if controller == 'joint_state_broadcaster':
-                    self.assertEqual(set(commands), set(parameters['joints']))
+                if controller == "joint_state_broadcaster":
+                    self.assertEqual(set(commands), set(parameters["joints"]))
                     continue
-                with self.subTest(f'{name} {controller}'):
+                with self.subTest(f"{name} {controller}"):
                     self.assertEqual(
                         commands,
-                        {**{joint: True for joint in parameters.get('joints', [])},
-                         **{joint: False for joint in parameters.get('passive_joints', [])}})
+                        {
+                            **{joint: True for joint in parameters.get("joints", [])},
+                            **{joint: False for joint in parameters.get("passive_joints", [])},
+                        },
+                    )
 
     def test_layouts_show_robot_frames_and_forces(self):
-        for file in sorted(os.listdir(share('config', 'rviz'))):
-            with self.subTest(file), open(share('config', 'rviz', file), encoding='utf-8') as text:
-                displays = yaml.safe_load(text)['Visualization Manager']['Displays']
-                kinds = {display['Class'].split('/')[1] for display in displays}
-                self.assertLessEqual({'RobotModel', 'TF', 'MarkerArray'}, kinds)
+        for file in sorted(os.listdir(share("config", "rviz"))):
+            with self.subTest(file), open(share("config", "rviz", file), encoding="utf-8") as text:
+                displays = yaml.safe_load(text)["Visualization Manager"]["Displays"]
+                kinds = {display["Class"].split("/")[1] for display in displays}
+                self.assertLessEqual({"RobotModel", "TF", "MarkerArray"}, kinds)
                 for display in displays:
-                    if display['Class'].endswith('/MarkerArray'):
-                        self.assertEqual(1, display['Topic']['Depth'])
+                    if display["Class"].endswith("/MarkerArray"):
+                        self.assertEqual(1, display["Topic"]["Depth"])
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     unittest.main()

@@ -3,14 +3,15 @@
 
 """Files that ROS reads, checked as far as a machine without ROS can: manifests, plugin descriptions, YAML,
 launch files, URDF and xacro."""
+
 import ast
-from pathlib import Path
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
-from catkin_pkg.package import parse_package
 import pytest
 import yaml
+from catkin_pkg.package import parse_package
 
 TOP = Path(__file__).resolve().parents[2]
 PACKAGES = {
@@ -25,8 +26,7 @@ FOLDERS = list(PACKAGES) + ["config"]
 
 def files(*patterns):
     """Files of the packages, as parameters of a test; none: one that says so."""
-    found = sorted(
-        path for folder in FOLDERS for pattern in patterns for path in (TOP / folder).rglob(pattern))
+    found = sorted(path for folder in FOLDERS for pattern in patterns for path in (TOP / folder).rglob(pattern))
     return pytest.mark.parametrize("path", found, ids=[str(path.relative_to(TOP)) for path in found])
 
 
@@ -47,18 +47,22 @@ def test_versions_when_compared_expect_one():
 
 
 def dependencies(package):
-    kinds = ("build_depends", "build_export_depends", "buildtool_depends", "buildtool_export_depends",
-             "exec_depends")
+    kinds = ("build_depends", "build_export_depends", "buildtool_depends", "buildtool_export_depends", "exec_depends")
     return {item.name for kind in kinds for item in getattr(package, kind)}
 
 
 def test_arrows_when_followed_expect_one_way():
     """bringup → controllers → ros → msgs, core."""
-    order = ["constrained_dynamics_msgs", "constrained_dynamics_core", "constrained_dynamics_ros",
-             "constrained_dynamics_controllers", "constrained_dynamics_bringup"]
+    order = [
+        "constrained_dynamics_msgs",
+        "constrained_dynamics_core",
+        "constrained_dynamics_ros",
+        "constrained_dynamics_controllers",
+        "constrained_dynamics_bringup",
+    ]
     for folder, name in PACKAGES.items():
         used = dependencies(parse_package(str(TOP / folder / "package.xml"))) & set(order)
-        assert used <= set(order[:order.index(name)]), (name, used)
+        assert used <= set(order[: order.index(name)]), (name, used)
 
 
 @pytest.mark.parametrize("folder", PACKAGES)
@@ -96,8 +100,7 @@ def test_xml_when_parsed_expect_well_formed(path):
 
 @pytest.mark.parametrize("folder", ["constrained_dynamics_ros", "controllers"])
 def test_plugins_when_described_expect_classes_that_are_exported(folder):
-    descriptions = [
-        path for path in (TOP / folder).glob("*.xml") if path.name != "package.xml"]
+    descriptions = [path for path in (TOP / folder).glob("*.xml") if path.name != "package.xml"]
     cmake = cmake_of(folder)
     sources = "\n".join(path.read_text() for path in (TOP / folder / "src").rglob("*.cpp"))
     for description in descriptions:
@@ -140,8 +143,7 @@ def test_yaml_when_parsed_expect_a_map_without_repeated_keys(path):
 
 @files("*.launch.py")
 def test_launch_file_when_parsed_expect_its_entry_point(path):
-    functions = {node.name for node in ast.parse(path.read_text(), str(path)).body
-                 if isinstance(node, ast.FunctionDef)}
+    functions = {node.name for node in ast.parse(path.read_text(), str(path)).body if isinstance(node, ast.FunctionDef)}
     assert "generate_launch_description" in functions
 
 

@@ -5,14 +5,15 @@
 
 The environment variable CD_HOST names another program that shall do the same, such as the scenario_player.
 """
+
 import itertools
 import os
-from pathlib import Path
 import shlex
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 # Before rclpy: this machine only, and a domain that no other test run has.
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
@@ -21,18 +22,22 @@ os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 80)
 import pytest  # noqa: E402
 import rclpy  # noqa: E402
 from rclpy.qos import QoSProfile  # noqa: E402
-from constrained_dynamics_msgs.msg import ConstraintEvent, ConstraintForces  # noqa: E402
-from constrained_dynamics_msgs.srv import (  # noqa: E402
-    ApplyImpulse, SetConstraintActive, StepSimulation)
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_srvs.srv import SetBool, Trigger  # noqa: E402
+
+from constrained_dynamics_msgs.msg import ConstraintEvent, ConstraintForces  # noqa: E402
+from constrained_dynamics_msgs.srv import ApplyImpulse, SetConstraintActive, StepSimulation  # noqa: E402
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "config" / "scenarios"
 
 PATIENCE = 30.0  # [s]; the machine may be busy
 SERVICES = {
-    "pause": SetBool, "step": StepSimulation, "reset": Trigger,
-    "set_constraint_active": SetConstraintActive, "push": ApplyImpulse}
+    "pause": SetBool,
+    "step": StepSimulation,
+    "reset": Trigger,
+    "set_constraint_active": SetConstraintActive,
+    "push": ApplyImpulse,
+}
 _names = itertools.count()
 
 
@@ -42,8 +47,7 @@ def scenario_file(name):
 
 def host_command(name, **parameters):
     """Scenarios of this repository are given as files."""
-    command = shlex.split(
-        os.environ.get("CD_HOST", sys.executable + " -m constrained_dynamics_ros.scenario_host"))
+    command = shlex.split(os.environ.get("CD_HOST", sys.executable + " -m constrained_dynamics_ros.scenario_host"))
     command += ["--ros-args", "-r", "__node:=" + name, "-r", f"joint_states:={name}/joint_states"]
     if "scenario" in parameters and scenario_file(parameters["scenario"]).is_file():
         parameters["scenario"] = str(scenario_file(parameters["scenario"]))
@@ -62,7 +66,8 @@ class Peer:
         self.heard = {}
         self._subscriptions = []
         self._clients = {
-            service: node.create_client(kind, f"/{self.name}/{service}") for service, kind in SERVICES.items()}
+            service: node.create_client(kind, f"/{self.name}/{service}") for service, kind in SERVICES.items()
+        }
         self.forces = self.listen(ConstraintForces, "constraint_forces")
         self.joints = self.listen(JointState, "joint_states")
         self.torques = self.listen(JointState, "torques")
@@ -72,13 +77,11 @@ class Peer:
     def listen(self, kind, topic):
         messages = []
         name = topic if topic.startswith("/") else f"/{self.name}/{topic}"
-        self._subscriptions.append(
-            self.node.create_subscription(kind, name, messages.append, QoSProfile(depth=1000)))
+        self._subscriptions.append(self.node.create_subscription(kind, name, messages.append, QoSProfile(depth=1000)))
         return messages
 
     def start(self):
-        self.process = subprocess.Popen(
-            host_command(self.name, **self.parameters), stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(host_command(self.name, **self.parameters), stderr=subprocess.PIPE, text=True)
         count = len(self.forces)
         self.until(lambda: len(self.forces) > count, "a first message")
         for client in self._clients.values():
@@ -139,6 +142,7 @@ class Peer:
 
     def stand_still(self, count=15):
         """Waits until that many messages in a row have the same positions, and returns these."""
+
         def stands():
             last = [list(message.position) for message in self.joints[-count:]]
             return len(last) == count and all(positions == last[0] for positions in last)
@@ -156,9 +160,13 @@ class Peer:
             for forces in self.forces:
                 if forces.sequence >= first:
                     stamp = (forces.header.stamp.sec, forces.header.stamp.nanosec)
-                    same = [next((m for m in reversed(messages) if
-                                  (m.header.stamp.sec, m.header.stamp.nanosec) == stamp), None)
-                            for messages in (self.joints, self.torques)]
+                    same = [
+                        next(
+                            (m for m in reversed(messages) if (m.header.stamp.sec, m.header.stamp.nanosec) == stamp),
+                            None,
+                        )
+                        for messages in (self.joints, self.torques)
+                    ]
                     if None not in same:
                         found["cycle"] = (forces, *same)
                         return True

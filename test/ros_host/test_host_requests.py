@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """scenario_host (or scenario_player) as others see it: topics, services, parameters, rough treatment."""
+
 import os
 import signal
 import subprocess
@@ -10,14 +11,13 @@ import time
 import numpy as np
 import pytest
 import rclpy
+from conftest import PATIENCE, host_command
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Vector3
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from rosgraph_msgs.msg import Clock
 from visualization_msgs.msg import Marker, MarkerArray
-
-from conftest import PATIENCE, host_command
 
 
 def seconds(stamp):
@@ -59,7 +59,9 @@ def test_markers_when_running_expect_arrows_of_the_forces(host):
         force = wrenches[arrow.id].on_a.force
         np.testing.assert_allclose(
             [end.x - start.x, end.y - start.y, end.z - start.z],
-            [0.1 * force.x, 0.1 * force.y, 0.1 * force.z], atol=1e-9)
+            [0.1 * force.x, 0.1 * force.y, 0.1 * force.z],
+            atol=1e-9,
+        )
     legend = [m.text for m in array if m.ns == "legend"]
     assert legend[0] == "force: 1 m = 10 N" and legend[2].startswith("largest force: ")
     assert {m.ns for m in array} == {"force", "torque", "point", "name", "legend"}
@@ -146,17 +148,21 @@ def test_switch_when_a_contact_manages_it_expect_refusal(host):
     assert not answer.success and "contact" in answer.message
 
 
-@pytest.mark.parametrize("request_, words", [
-    (dict(), "nothing to push"),
-    (dict(frame="nowhere", force=Vector3(x=1.0)), "'nowhere'"),
-    (dict(force=Vector3(x=1.0)), "no frame"),
-    (dict(frame="coupler_tip", force=Vector3(x=float("nan"))), "finite"),
-    (dict(frame="coupler_tip", torque=Vector3(y=float("inf"))), "finite"),
-    (dict(names=["dcrank"], values=[]), "1 names and 0 values"),
-    (dict(names=["crank"], values=[1.0]), "dcrank"),
-    (dict(names=["dcrank"], values=[float("nan")]), "finite"),
-    (dict(names=["dcrank"] * 100_000, values=[1.0] * 100_000), "allowed: up to 3"),
-    (dict(names=["dcrank"] * 3, values=[1e308] * 3), "status")])
+@pytest.mark.parametrize(
+    "request_, words",
+    [
+        (dict(), "nothing to push"),
+        (dict(frame="nowhere", force=Vector3(x=1.0)), "'nowhere'"),
+        (dict(force=Vector3(x=1.0)), "no frame"),
+        (dict(frame="coupler_tip", force=Vector3(x=float("nan"))), "finite"),
+        (dict(frame="coupler_tip", torque=Vector3(y=float("inf"))), "finite"),
+        (dict(names=["dcrank"], values=[]), "1 names and 0 values"),
+        (dict(names=["crank"], values=[1.0]), "dcrank"),
+        (dict(names=["dcrank"], values=[float("nan")]), "finite"),
+        (dict(names=["dcrank"] * 100_000, values=[1.0] * 100_000), "allowed: up to 3"),
+        (dict(names=["dcrank"] * 3, values=[1e308] * 3), "status"),
+    ],
+)
 def test_push_when_request_is_bad_expect_a_reason_and_no_change(standing, request_, words):
     before = list(standing.next(standing.joints).velocity)
     answer = standing.ask("push", **request_)
@@ -209,21 +215,24 @@ def test_interrupt_when_running_expect_a_clean_end(host, number):
     assert peer.stop(number) == 0
 
 
-@pytest.mark.parametrize("parameters, words", [
-    (dict(), "scenario"),
-    (dict(scenario="no_such_example"), "no_such_example"),
-    (dict(scenario="/nowhere/file.yaml"), "/nowhere/file.yaml"),
-    (dict(scenario="package://nobody/file.yaml"), "nobody"),
-    (dict(scenario="four_bar", rate=-1.0), "rate"),
-    (dict(scenario="four_bar", rate=".nan"), "rate"),
-    (dict(scenario="four_bar", until=-1.0), "until"),
-    (dict(scenario="four_bar", real_time_factor=".nan"), "real_time_factor"),
-    (dict(scenario="four_bar", markers__force_scale=0.0), "force_scale: 0"),
-    (dict(scenario="four_bar", set="['run.step=-1']"), "run.step"),
-    (dict(scenario="four_bar", rate="fast"), "rate")])
+@pytest.mark.parametrize(
+    "parameters, words",
+    [
+        (dict(), "scenario"),
+        (dict(scenario="no_such_example"), "no_such_example"),
+        (dict(scenario="/nowhere/file.yaml"), "/nowhere/file.yaml"),
+        (dict(scenario="package://nobody/file.yaml"), "nobody"),
+        (dict(scenario="four_bar", rate=-1.0), "rate"),
+        (dict(scenario="four_bar", rate=".nan"), "rate"),
+        (dict(scenario="four_bar", until=-1.0), "until"),
+        (dict(scenario="four_bar", real_time_factor=".nan"), "real_time_factor"),
+        (dict(scenario="four_bar", markers__force_scale=0.0), "force_scale: 0"),
+        (dict(scenario="four_bar", set="['run.step=-1']"), "run.step"),
+        (dict(scenario="four_bar", rate="fast"), "rate"),
+    ],
+)
 def test_start_when_parameters_are_bad_expect_exit_2_and_a_reason(parameters, words):
-    answer = subprocess.run(
-        host_command("bad", **parameters), capture_output=True, text=True, timeout=PATIENCE)
+    answer = subprocess.run(host_command("bad", **parameters), capture_output=True, text=True, timeout=PATIENCE)
     assert answer.returncode == 2, answer.stderr
     assert words in answer.stderr
     assert "Traceback" not in answer.stderr

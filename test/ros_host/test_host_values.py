@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """scenario_host (or scenario_player) as others see it: what it says is what the core computes."""
+
 import json
 import os
 import shutil
@@ -33,9 +34,8 @@ def test_forces_when_running_expect_those_of_the_core_at_that_state(host, scenar
     assert list(torques.name) == system.input_names
     workspace = loaded.make_workspace()
     q = np.array(joints.position)
-    u = np.linalg.lstsq(
-        cd.Kinematics(system, q).kinematic_matrix, np.array(joints.velocity), rcond=None)[0]
-    dynamics.analyse(cd.State(q, u), workspace)
+    u = np.linalg.lstsq(cd.Kinematics(system, q).kinematic_matrix, np.array(joints.velocity), rcond=None)[0]
+    workspace.reset(cd.State(q, u))
     status = dynamics.solve(q, u, np.array(torques.effort), workspace=workspace)
     solution = workspace.solution
 
@@ -48,21 +48,20 @@ def test_forces_when_running_expect_those_of_the_core_at_that_state(host, scenar
     assert len(wrenches) == len(solution.wrenches) > 0
     for wrench, pair in zip(wrenches, solution.wrenches):
         on_a, on_b = wrench.on_a, wrench.on_b
-        np.testing.assert_allclose(
-            [on_a.force.x, on_a.force.y, on_a.force.z], pair.on_a.force, atol=1e-8 * scale)
+        np.testing.assert_allclose([on_a.force.x, on_a.force.y, on_a.force.z], pair.on_a.force, atol=1e-8 * scale)
         # Action and reaction about one point.
         np.testing.assert_allclose(
             [on_b.force.x, on_b.force.y, on_b.force.z, on_b.torque.x, on_b.torque.y, on_b.torque.z],
             [-on_a.force.x, -on_a.force.y, -on_a.force.z, -on_a.torque.x, -on_a.torque.y, -on_a.torque.z],
-            atol=1e-8 * scale)
+            atol=1e-8 * scale,
+        )
 
 
 @pytest.mark.skipif(shutil.which(CDYN) is None, reason="the command cdyn is missing")
 def test_forces_when_paused_at_start_expect_those_of_cdyn_solve(host):
     peer = host(scenario="panda_cutter", paused=True)
     forces = peer.next(peer.forces)
-    answer = subprocess.run(
-        [CDYN, "solve", cd.example("panda_cutter")], capture_output=True, text=True, check=True)
+    answer = subprocess.run([CDYN, "solve", cd.example("panda_cutter")], capture_output=True, text=True, check=True)
     solved = json.loads(answer.stdout)["multipliers"]
     for constraint in forces.constraints:
         for row in constraint.rows:
@@ -84,10 +83,13 @@ def test_transforms_when_running_expect_the_poses_of_the_core(host):
         t, r = transform.transform.translation, transform.transform.rotation
         np.testing.assert_allclose([t.x, t.y, t.z], frame.position, atol=1e-12)
         x, y, z, w = r.x, r.y, r.z, r.w
-        rotation = np.array([
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])
+        rotation = np.array(
+            [
+                [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+                [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+                [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+            ]
+        )
         np.testing.assert_allclose(rotation, frame.rotation, atol=1e-12)
 
 
@@ -98,8 +100,9 @@ def test_step_when_paused_expect_the_steps_of_the_core(host):
     assert answer.time == pytest.approx(0.25, abs=1e-12)
     simulation = cd.Scenario.load(cd.example("four_bar")).make_simulation()
     simulation.step(250)
-    peer.until(lambda: np.abs(
-        np.array(peer.joints[-1].position) - simulation.state.q).max() < 1e-13, "the state of the core")
+    peer.until(
+        lambda: np.abs(np.array(peer.joints[-1].position) - simulation.state.q).max() < 1e-13, "the state of the core"
+    )
 
 
 def test_step_when_adaptive_expect_the_time_to_go_on(host):
@@ -123,8 +126,9 @@ def test_push_when_along_a_frame_expect_the_momentum_of_the_core(host):
     simulation = scenario.make_simulation()
     jacobian = cd.Kinematics(scenario.system, simulation.state.q).frame_jacobian("coupler_tip")
     simulation.apply_impulse(jacobian.T @ [3.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    peer.until(lambda: np.abs(
-        np.array(peer.joints[-1].velocity) - simulation.state.u).max() < 1e-12, "the speeds of the core")
+    peer.until(
+        lambda: np.abs(np.array(peer.joints[-1].velocity) - simulation.state.u).max() < 1e-12, "the speeds of the core"
+    )
     assert answer.energy_change == pytest.approx(simulation.events[-1].energy_change)
     assert answer.energy_change > 0.0
 
@@ -135,5 +139,6 @@ def test_push_when_along_speeds_expect_the_momentum_of_the_core(host):
     assert answer.success, answer.message
     simulation = cd.Scenario.load(cd.example("four_bar")).make_simulation()
     simulation.apply_impulse([0.5, 0.0, 0.0])
-    peer.until(lambda: np.abs(
-        np.array(peer.joints[-1].velocity) - simulation.state.u).max() < 1e-12, "the speeds of the core")
+    peer.until(
+        lambda: np.abs(np.array(peer.joints[-1].velocity) - simulation.state.u).max() < 1e-12, "the speeds of the core"
+    )

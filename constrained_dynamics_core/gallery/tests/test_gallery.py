@@ -2,9 +2,10 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """The gallery of two systems, and that what is claimed is really checked. (All others when the gallery is built.)"""
-from pathlib import Path
+
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,7 +37,9 @@ def test_gallery_of_two_systems_expect_all_claims_hold(site):
         assert "<math" in page and name + "_forces.png" in page
     # The figures of the system are on its page, with reference values.
     page = (folder / "site" / "systems" / "thesis_4_1.html").read_text(encoding="utf-8")
-    assert all("thesis_%d.svg" % number in page for number in (11, 12, 13, 14)) and "reference values beside ours" in page
+    assert (
+        all("thesis_%d.svg" % number in page for number in (11, 12, 13, 14)) and "reference values beside ours" in page
+    )
 
 
 def test_gallery_expect_links_that_resolve_and_no_network(site):
@@ -104,9 +107,19 @@ def test_tables_expect_every_figure_of_the_sources_and_every_scenario():
             assert panel["x_axis"] and panel["y_axis"]
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("-x^2", -9.0), ("2^-1*max(x, 1)", 1.5), ("1 - 2 - 3", -4.0), ("6/3/2", 1.0), ("2^3^2", 512.0), ("-(x - 1)*2", -4.0),
-    ("atan2(1, 1)*4 - pi", 0.0), ("`a b` + 1", 6.0)])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("-x^2", -9.0),
+        ("2^-1*max(x, 1)", 1.5),
+        ("1 - 2 - 3", -4.0),
+        ("6/3/2", 1.0),
+        ("2^3^2", 512.0),
+        ("-(x - 1)*2", -4.0),
+        ("atan2(1, 1)*4 - pi", 0.0),
+        ("`a b` + 1", 6.0),
+    ],
+)
 def test_formula_expect_value(text, expected):
     names = {"x": 3.0, "pi": np.pi, "a b": 5.0}
     assert formulas.evaluate(formulas.parse(text), names.__getitem__) == pytest.approx(expected, abs=1e-14)
@@ -118,7 +131,9 @@ def test_bad_formula_expect_error(text):
         formulas.parse(text)
 
 
-@pytest.mark.parametrize("name", ["thesis_4_1", "iftomm_pendulum", "thesis_5_1", "slider_crank_minimal", "andrews", "planar_wall"])
+@pytest.mark.parametrize(
+    "name", ["thesis_4_1", "iftomm_pendulum", "thesis_5_1", "slider_crank_minimal", "andrews", "planar_wall"]
+)
 def test_energy_by_formula_expect_that_of_the_library(name, tmp_path):
     run = Runs({"short": {"scenario": name, "until": 1e-3}}, tmp_path)["short"]
     system = run.data["system"]

@@ -57,6 +57,10 @@ enum class Status : std::uint8_t
   kInfeasible,
   /// A run was asked to end (Simulation::request_stop).
   kInterrupted,
+  /// The workspace is at no state: none was set, or the last one could not be evaluated.
+  kNoState,
+  /// The formulation does not answer this problem; others may (see ArticulatedBody).
+  kDeclined,
 };
 
 /// Stable name of a status, as printed by `cdyn` ("ok", "singular", …). Real-time safe: yes.

@@ -9,8 +9,8 @@ every constraint force.
     system = cd.RigidBodySystem.from_urdf("four_bar.urdf")
     loop = cd.FrameCoincidence("loop", system, "coupler_tip", "rocker_tip", rows=["x", "z"])
     dynamics = cd.Dynamics(system, [loop])
-    workspace = cd.Workspace(dynamics)
-    status = dynamics.solve(q, u, workspace=workspace)
+    workspace = cd.Workspace(dynamics, cd.State(q, u))          # once, at a state
+    status = dynamics.solve(q, u, torques, workspace=workspace)  # each cycle
     print(workspace.solution.acceleration, workspace.solution.wrenches[0].on_a.force)
 
     record = cd.Scenario.load(cd.example("four_bar")).run()   # numpy arrays: record.time, record.q, …
@@ -19,12 +19,14 @@ Units are SI, angles rad. The equations with their numbers, (E1) onwards, are in
 of scenario files in doc/scenario.md. Bad input raises ValueError with the name, the value and what is
 allowed; a cycle returns a Status; where nothing can be returned a RuntimeError names the status.
 """
-from pathlib import Path as _Path
+
 import os as _os
 import sysconfig as _sysconfig
+from pathlib import Path as _Path
 
 from ._core import *  # noqa: F401,F403
 from ._core import __version__  # noqa: F401
+from .constraint_types import *  # noqa: F401,F403
 from .pinocchio_model import from_pinocchio, to_pinocchio  # noqa: F401
 
 _SCENARIOS = _Path(__file__).parent / "config" / "scenarios"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""What a page draws of a run: bodies, points, sticks, planes, arrows and a camera, as plain arrays."""
+"""The drawing of a run: bodies, points, sticks, planes, arrows and a camera, as plain arrays."""
+
 import re
 
 import numpy as np
 
-from . import _core
 from .shapes import Shape, frame_along
 
 # Colour-blind safe (Okabe and Ito).
@@ -62,15 +62,15 @@ class Drawing:
         positions = np.stack(list(place.values()), axis=1).reshape(-1, 3)
         extent = max(extent, float(np.ptp(positions, axis=0).max(initial=0.0)), 0.05)
         self.thickness = 0.005 * extent
-        sticks = [
-            (parent, child) for child, parent in self._joints() if child not in drawn or parent not in drawn]
+        sticks = [(parent, child) for child, parent in self._joints() if child not in drawn or parent not in drawn]
         for a, b in dict.fromkeys(sticks + self._tool_sticks()):
             length = np.linalg.norm(place[a] - place[b], axis=1)
             if length.max() > 1e-6 and (np.ptp(length) < 1e-6 * max(length.max(), 1.0) or a == "world"):
                 self._stick(a, b, place)
         self._draw_free_bodies(place, drawn, extent)
-        self.frames = list(dict.fromkeys(
-            ["world"] + [shape.frame for shape in self.shapes] + self._ends() + self._constraint_frames()))
+        self.frames = list(
+            dict.fromkeys(["world"] + [shape.frame for shape in self.shapes] + self._ends() + self._constraint_frames())
+        )
         self.poses = self.system.frame_poses(self.q, self.frames)
         self.place = place
 
@@ -116,15 +116,13 @@ class Drawing:
         return None
 
     def _draw_free_bodies(self, place, drawn, extent):
-        """A ball where a body has no shape and no joint, so that it is seen at all."""
+        """A ball for a body without shape and joint, so that it is visible."""
         jointed = {name for pair in self._joints() for name in pair}
-        rolls = {
-            c.wrench_bodies[0].frame_a for c in self._all_constraints() if isinstance(c, _core.Rolling)}
+        rolls = {a for part, a, _ in self._parts() if part.kind in ("sphere", "disk", "ellipsoid")}
         for name in getattr(self.system, "link_names", []):
             free = name in place and name not in drawn and name not in jointed and name not in rolls
             if free and np.ptp(place[name], axis=0).max(initial=0.0) > 1e-9 and self._carrier(name) is None:
-                self.shapes.append(Shape(
-                    "box", name, np.eye(4), (0.06 * extent,) * 3, (0.45, 0.55, 0.7)))
+                self.shapes.append(Shape("box", name, np.eye(4), (0.06 * extent,) * 3, (0.45, 0.55, 0.7)))
 
     def _stick(self, a, b, place):
         self.points += [place[a], place[b]]
@@ -133,33 +131,52 @@ class Drawing:
 
     # ---- constraints -------------------------------------------------------------------------------
 
-    def _all_constraints(self):
+    def _parts(self):
+        """How constraints are drawn: part, frame A, frame B."""
         for i in range(len(self.constraints)):
-            constraint = self.constraints[i]
-            yield constraint.row if isinstance(constraint, _core.CompliantRow) else constraint
+            bodies = self.constraints[i].wrench_bodies
+            if bodies:
+                for part in self.constraints[i].drawing:
+                    yield part, bodies[0].frame_a, bodies[0].frame_b
 
     def _draw_constraints(self):
         planes = set()
-        for constraint in self._all_constraints():
-            if not constraint.wrench_bodies:
-                continue
-            a, b = constraint.wrench_bodies[0].frame_a, constraint.wrench_bodies[0].frame_b
-            if isinstance(constraint, _core.PointOnPlane):
-                self._plane(a, b, constraint.normal, constraint.offset, planes)
-            elif isinstance(constraint, _core.Rolling):
-                self._rolling(constraint, a)
-                self._plane(a, b, constraint.normal, 0.0, planes)
-            elif isinstance(constraint, _core.KnifeEdge):
-                self._blade(constraint, a)
-            elif isinstance(constraint, _core.Distance):
+        for part, a, b in self._parts():
+            if part.kind == "plane":
+                self._plane(a, b, part.direction, part.offset, planes)
+            elif part.kind == "line":
+                self._line(part, a, b)
+            elif part.kind == "rod":
                 self._stick(a, b, self.place)
+            elif part.kind == "blade":
+                self._blade(part, a)
+            else:
+                self._rolling_body(part, a)
+
+    def _in_frame(self, a, b):
+        """The origin of A as B sees it, over the frames."""
+        pose = self.system.frame_poses(self.q, [b])[:, 0]
+        return np.einsum("tji,tj->ti", pose[:, :3, :3], self.place[a] - pose[:, :3, 3])
+
+    def _line(self, part, a, b):
+        """The part of a line of frame B that A moves along."""
+        along = self._in_frame(a, b) @ part.direction
+        extent = self._extent()
+        pose = np.eye(4)
+        pose[:3, :3] = frame_along(part.direction)
+        pose[:3, 3] = part.direction * (along.min() + along.max()) / 2
+        width = 0.006 * extent
+        self.shapes.append(
+            Shape("box", b, pose, (width, width, np.ptp(along) + 0.35 * extent), (0.93, 0.9, 0.82), 0.75)
+        )
+        self.trails.append(self.place[a])
+        self._add_frame(b)
 
     def _plane(self, a, b, normal, offset, seen):
         """The part of a plane of frame B that A comes close to."""
         key = (b,) + tuple(np.round(np.append(normal, offset), 9))
         normal = np.asarray(normal) / np.linalg.norm(normal)
-        pose_b = self.system.frame_poses(self.q, [b])[:, 0]
-        points = np.einsum("tji,tj->ti", pose_b[:, :3, :3], self.place[a] - pose_b[:, :3, 3])
+        points = self._in_frame(a, b)
         self.trails.append(self.place[a])
         if key in seen:
             return
@@ -178,29 +195,25 @@ class Drawing:
         if b not in self.frames:
             self._add_frame(b)
 
-    def _rolling(self, constraint, a):
-        radius = constraint.radius
-        if constraint.semi_axes is not None:
-            self.shapes.append(Shape(
-                "ellipsoid", a, np.eye(4), constraint.semi_axes, (0.45, 0.6, 0.75), 0.8))
-        elif constraint.axis is not None:
-            pose = np.eye(4)
-            pose[:3, :3] = frame_along(constraint.axis)
-            self.shapes.append(Shape("cylinder", a, pose, (radius, 0.06 * radius), (0.3, 0.34, 0.4), 0.55))
-            pose = pose.copy()
-            self.shapes.append(Shape(
-                "box", a, pose, (1.9 * radius, 0.08 * radius, 0.08 * radius), (0.9, 0.6, 0.1)))
+    def _rolling_body(self, part, a):
+        if part.kind == "ellipsoid":
+            self.shapes.append(Shape("ellipsoid", a, np.eye(4), part.size, (0.45, 0.6, 0.75), 0.8))
         else:
-            self.shapes.append(Shape("sphere", a, np.eye(4), (radius,), (0.45, 0.6, 0.75), 0.55))
-            self.shapes.append(Shape(
-                "box", a, np.eye(4), (1.9 * radius, 0.08 * radius, 0.08 * radius), (0.9, 0.6, 0.1)))
+            radius, pose = part.size[0], np.eye(4)
+            if part.kind == "disk":
+                pose[:3, :3] = frame_along(part.direction)
+                self.shapes.append(Shape("cylinder", a, pose, (radius, 0.06 * radius), (0.3, 0.34, 0.4), 0.55))
+            else:
+                self.shapes.append(Shape("sphere", a, pose, (radius,), (0.45, 0.6, 0.75), 0.55))
+            mark = (1.9 * radius, 0.08 * radius, 0.08 * radius)  # shows how it turns
+            self.shapes.append(Shape("box", a, pose.copy(), mark, (0.9, 0.6, 0.1)))
         self._add_frame(a)
 
-    def _blade(self, constraint, a):
+    def _blade(self, part, a):
         """A thin plate at the origin of A, across the direction in which it cannot move."""
         extent = self._extent()
         pose = np.eye(4)
-        axis = np.asarray(constraint.axis)
+        axis = np.asarray(part.direction)
         rotation = frame_along(axis)
         pose[:3, :3] = rotation
         size = 0.05 * extent
@@ -230,7 +243,8 @@ class Drawing:
 
     def _draw_wrenches(self, record, index):
         point, force, torque = (
-            np.asarray(values)[index] for values in (record.wrench_point, record.wrench_force, record.wrench_torque))
+            np.asarray(values)[index] for values in (record.wrench_point, record.wrench_force, record.wrench_torque)
+        )
         for i in range(len(self.constraints)):
             constraint = self.constraints[i]
             first, count = self.constraints.wrench_offset(i), len(constraint.wrench_bodies)
@@ -239,8 +253,13 @@ class Drawing:
                 colour = COLOURS[i % len(COLOURS)]
                 for kind, values in (("force", force), ("torque", torque)):
                     arrow = Arrow(
-                        name, kind, point[:, first + k], values[:, first + k], colour,
-                        constraint.wrench_bodies[k].frame_a)
+                        name,
+                        kind,
+                        point[:, first + k],
+                        values[:, first + k],
+                        colour,
+                        constraint.wrench_bodies[k].frame_a,
+                    )
                     if arrow.largest > 1e-9:
                         self.arrows.append(arrow)
         self.arrows.sort(key=lambda arrow: (arrow.kind, -arrow.largest))
@@ -314,17 +333,17 @@ class Drawing:
         if self.flat and not self.normals:
             direction = np.array([0.12, -1.0, 0.12])
         else:
-            candidates = [
-                np.array([x, y, 0.55]) for x in (-1.0, -0.5, 0.5, 1.0) for y in (-1.0, -0.6, 0.6, 1.0)]
+            candidates = [np.array([x, y, 0.55]) for x in (-1.0, -0.5, 0.5, 1.0) for y in (-1.0, -0.6, 0.6, 1.0)]
             wanted = np.array([1.0, -1.0, 0.5])
             direction = max(
                 (c / np.linalg.norm(c) for c in candidates),
-                key=lambda c: sum(min(float(n @ c), 0.25) for n in self.normals) + 0.05 * float(c @ wanted))
+                key=lambda c: sum(min(float(n @ c), 0.25) for n in self.normals) + 0.05 * float(c @ wanted),
+            )
         direction = direction / np.linalg.norm(direction)
         return self.centre + distance * direction, self.centre
 
     def _scale(self):
-        """Metres of arrow for a newton (newton metre), round, the largest a good part of the scene."""
+        """Metres of arrow per newton (newton metre), a round number; the largest arrow is a good part of the scene."""
         self.scales = {}
         for kind in ("force", "torque"):
             sizes = [arrow.largest for arrow in self.arrows if arrow.kind == kind]

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // A run that goes on in the server: its picture and numbers as fast as they can be drawn, and commands to it.
 "use strict";
 (function () {
@@ -144,7 +147,7 @@
     }
     for (const [k, {value}] of tasks.entries()) {
       const task = state.tasks[k];
-      value.textContent = task.enabled ? "error " + short(task.error) + (task.gave_way ? ", gives way" : "") : "off";
+      value.textContent = task.enabled ? "error " + short(task.error) + (task.relaxed ? ", relaxed" : "") : "off";
     }
     const lines = [
       ["status", state.status], ["kinetic energy", short(state.energy[0]) + " J"],

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""A scenario that runs on the clock of the wall, and what can be done to it meanwhile; view.py shows it."""
+"""A scenario that runs in real time, and the commands that change it meanwhile; view.py shows it."""
+
 import threading
 import time
 
@@ -57,7 +58,8 @@ class LiveRun:
             at += size
         self._fixed_step = scenario.run_settings.integrator != _core.Integrator.DOPRI5
         self._managed = {c.constraint for c in scenario.contacts.contacts} | {
-            f.constraint for f in scenario.contacts.frictions}
+            f.constraint for f in scenario.contacts.frictions
+        }
 
     def _override(self, name, value):
         if name == GRAVITY and GRAVITY not in dict(self.scenario.parameters):
@@ -99,12 +101,20 @@ class LiveRun:
         return drawing
 
     def _make_arrows(self, drawing):
-        """One force a wrench, whatever it was in the preview, and the torques that there were."""
+        """One force per wrench, regardless of the preview, and the torques of the preview."""
         zero = np.zeros((1, 3))
         self._sources = []
         if not self._system.frame_names:
-            arrows = [Arrow("constraint force on point %d" % k if k else "constraint force", "force", zero, zero,
-                            COLOURS[k % len(COLOURS)]) for k in range(len(drawing.points))]
+            arrows = [
+                Arrow(
+                    "constraint force on point %d" % k if k else "constraint force",
+                    "force",
+                    zero,
+                    zero,
+                    COLOURS[k % len(COLOURS)],
+                )
+                for k in range(len(drawing.points))
+            ]
             drawing.arrows = arrows[:MOST_ARROWS]
         else:
             seen = {(arrow.name, arrow.kind) for arrow in drawing.arrows}
@@ -116,8 +126,19 @@ class LiveRun:
                     name = constraint.name if count == 1 else "%s[%d]" % (constraint.name, k)
                     for kind, part in (("force", 3), ("torque", 6)):
                         if kind == "force" or (name, kind) in seen:
-                            arrows.append((Arrow(name, kind, zero, zero, COLOURS[i % len(COLOURS)],
-                                                 constraint.wrench_bodies[k].frame_a), (first + k, part)))
+                            arrows.append(
+                                (
+                                    Arrow(
+                                        name,
+                                        kind,
+                                        zero,
+                                        zero,
+                                        COLOURS[i % len(COLOURS)],
+                                        constraint.wrench_bodies[k].frame_a,
+                                    ),
+                                    (first + k, part),
+                                )
+                            )
             arrows.sort(key=lambda pair: pair[0].kind)
             drawing.arrows = [arrow for arrow, _ in arrows[:MOST_ARROWS]]
             self._sources = [source for _, source in arrows[:MOST_ARROWS]]
@@ -151,7 +172,7 @@ class LiveRun:
                     self._factor += 0.1 * (given / wanted - self._factor)
 
     def _advance(self, duration):
-        """Goes on for about a duration; a run that cannot go on stops, with a note."""
+        """Advances for about a duration; a run that cannot continue stops, with a note."""
         simulation = self._simulation
         try:
             if self._fixed_step:
@@ -168,10 +189,18 @@ class LiveRun:
     # ---- commands --------------------------------------------------------------------------------
 
     def command(self, action, **values):
-        """Does what a button or slider asks for; raises ValueError for what does not exist."""
+        """Carries out the command of a button or slider; raises ValueError if it does not exist."""
         actions = {
-            "play": self._play, "pause": self._pause, "step": self._step, "reset": self._reset, "speed": self._set_speed,
-            "parameter": self._set_parameter, "push": self._push, "switch": self._switch, "task": self._switch_task}
+            "play": self._play,
+            "pause": self._pause,
+            "step": self._step,
+            "reset": self._reset,
+            "speed": self._set_speed,
+            "parameter": self._set_parameter,
+            "push": self._push,
+            "switch": self._switch,
+            "task": self._switch_task,
+        }
         if action not in actions:
             raise ValueError("there is no command %r; there are %s" % (action, ", ".join(actions)))
         with self._lock:
@@ -199,7 +228,7 @@ class LiveRun:
         self._speed = _number("speed", value, 0.001, 100.0)
 
     def _set_parameter(self, name, value):
-        """Goes on from where the run is with another value; where the rows cannot be met there, from the start."""
+        """Continues with another value from the present state; from the start if the rows do not permit that."""
         known = self.parameters()
         if name not in known:
             raise ValueError("there is no parameter %r; there are %s" % (name, ", ".join(known)))
@@ -267,7 +296,7 @@ class LiveRun:
     # ---- what is shown ---------------------------------------------------------------------------
 
     def bodies(self):
-        """Names of what can be pushed: bodies that move; of a textbook system its speeds."""
+        """Names of what can be pushed: moving bodies, or the speeds of a textbook system."""
         if not self._system.frame_names:
             return self._system.speed_names
         state = self.scenario.initial
@@ -281,13 +310,21 @@ class LiveRun:
         return {
             "parameters": [{"name": name, "value": value} for name, value in self.parameters().items()],
             "constraints": [
-                {"name": self._constraints[i].name, "type": self._constraints[i].type, "contact": i in self._managed,
-                 "rows": [row.label for row in self._constraints[i].rows],
-                 "first": self._constraints.row_offset(i), "colour": COLOURS[i % len(COLOURS)]}
-                for i in range(len(self._constraints))],
+                {
+                    "name": self._constraints[i].name,
+                    "type": self._constraints[i].type,
+                    "contact": i in self._managed,
+                    "rows": [row.label for row in self._constraints[i].rows],
+                    "first": self._constraints.row_offset(i),
+                    "colour": COLOURS[i % len(COLOURS)],
+                }
+                for i in range(len(self._constraints))
+            ],
             "tasks": servo.law.task_names if servo is not None else [],
-            "bodies": self.bodies(), "textbook": not self._system.frame_names,
-            "coordinates": self._system.coordinate_names, "speeds": self._system.speed_names,
+            "bodies": self.bodies(),
+            "textbook": not self._system.frame_names,
+            "coordinates": self._system.coordinate_names,
+            "speeds": self._system.speed_names,
         }
 
     def state(self):
@@ -297,8 +334,13 @@ class LiveRun:
             if self._drawing is None:
                 self.drawing()
             simulation = self._simulation
-            out = {"running": self._running, "speed": self._speed, "factor": self._factor, "note": self._note,
-                   "parameters": self.parameters()}
+            out = {
+                "running": self._running,
+                "speed": self._speed,
+                "factor": self._factor,
+                "note": self._note,
+                "parameters": self.parameters(),
+            }
             try:
                 sample = simulation.sample()
                 if not np.isfinite(sample).all():
@@ -307,26 +349,47 @@ class LiveRun:
                 self._running = False
                 out.update(running=False, note="There is no solution here: %s. Reset the run." % error, time=None)
                 return out
-            part = lambda name: sample[self._slices[name]]
+
+            def part(name):
+                return sample[self._slices[name]]
+
             out.update(
-                time=float(sample[0]), status=_core.status_name(_core.Status(int(part("status")[0]))),
-                q=part("q").tolist(), u=part("u").tolist(), multipliers=part("multipliers").tolist(),
+                time=float(sample[0]),
+                status=_core.status_name(_core.Status(int(part("status")[0]))),
+                q=part("q").tolist(),
+                u=part("u").tolist(),
+                multipliers=part("multipliers").tolist(),
                 active=(part("active") != 0.0).tolist(),
-                violation=[float(values[0]) for values in largest_violation(
-                    part("position")[None], part("velocity")[None], part("active")[None], self._constraints,
-                    self.scenario.contacts)],
+                violation=[
+                    float(values[0])
+                    for values in largest_violation(
+                        part("position")[None],
+                        part("velocity")[None],
+                        part("active")[None],
+                        self._constraints,
+                        self.scenario.contacts,
+                    )
+                ],
                 energy=[simulation.kinetic_energy, simulation.potential_energy],
-                inputs=part("inputs").tolist(), events=len(simulation.events),
-                tasks=self._task_errors(simulation.servo), **self._picture(sample))
+                inputs=part("inputs").tolist(),
+                events=len(simulation.events),
+                tasks=self._task_errors(simulation.servo),
+                **self._picture(sample),
+            )
             return out
 
     def _task_errors(self, servo):
         if servo is None:
             return []
         ends = [servo.law.row_offset(i) for i in range(len(servo.law.task_names))] + [servo.law.row_count]
-        return [{"error": float(np.abs(servo.result.error[a:b]).max(initial=0.0)), "gave_way": bool(way),
-                 "enabled": self._tasks.get(name, True)}
-                for name, a, b, way in zip(servo.law.task_names, ends, ends[1:], servo.result.gave_way)]
+        return [
+            {
+                "error": float(np.abs(servo.result.error[a:b]).max(initial=0.0)),
+                "relaxed": bool(relaxed),
+                "enabled": self._tasks.get(name, True),
+            }
+            for name, a, b, relaxed in zip(servo.law.task_names, ends, ends[1:], servo.result.relaxed)
+        ]
 
     def _picture(self, sample):
         q, drawing = sample[self._slices["q"]], self._drawing
@@ -339,18 +402,23 @@ class LiveRun:
                     points[k, axis] = q[i]
                     if "d" + names[i] in speeds:
                         force[k, axis] = sample[self._slices["constraint_force"]][speeds.index("d" + names[i])]
-            arrows = np.hstack([points, force])[:len(drawing.arrows)]
-            return {"positions": [], "quaternions": [], "points": points.reshape(-1).tolist(),
-                    "arrows": arrows.reshape(-1).tolist()}
+            arrows = np.hstack([points, force])[: len(drawing.arrows)]
+            return {
+                "positions": [],
+                "quaternions": [],
+                "points": points.reshape(-1).tolist(),
+                "arrows": arrows.reshape(-1).tolist(),
+            }
         poses = self._system.frame_poses(q[None], self._frames)[0]
-        bodies = poses[:len(drawing.frames)]
+        bodies = poses[: len(drawing.frames)]
         wrenches = sample[self._slices["wrenches"]].reshape(-1, 9)
-        arrows = [np.append(wrenches[k, :3], wrenches[k, first:first + 3]) for k, first in self._sources]
+        arrows = [np.append(wrenches[k, :3], wrenches[k, first : first + 3]) for k, first in self._sources]
         return {
             "positions": bodies[:, :3, 3].reshape(-1).tolist(),
             "quaternions": quaternions(bodies[:, :3, :3]).reshape(-1).tolist(),
-            "points": poses[len(drawing.frames):, :3, 3].reshape(-1).tolist(),
-            "arrows": np.concatenate(arrows).tolist() if arrows else []}
+            "points": poses[len(drawing.frames) :, :3, 3].reshape(-1).tolist(),
+            "arrows": np.concatenate(arrows).tolist() if arrows else [],
+        }
 
 
 def _number(name, value, low, high):

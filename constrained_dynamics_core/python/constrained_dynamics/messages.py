@@ -6,8 +6,9 @@
 In one run almost nothing of a message changes its length: names, links and labels stay. A template is laid
 out once, and a message is a copy of it with its numbers put in place.
 """
-from pathlib import Path
+
 import struct
+from pathlib import Path
 
 import numpy as np
 
@@ -20,11 +21,13 @@ _STANDARD = {
     "geometry_msgs/Quaternion": "float64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1",
     "geometry_msgs/Wrench": "geometry_msgs/Vector3 force\ngeometry_msgs/Vector3 torque",
     "geometry_msgs/Transform": "geometry_msgs/Vector3 translation\ngeometry_msgs/Quaternion rotation",
-    "geometry_msgs/TransformStamped":
-        "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform",
+    "geometry_msgs/TransformStamped": (
+        "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform"
+    ),
     "tf2_msgs/TFMessage": "geometry_msgs/TransformStamped[] transforms",
-    "sensor_msgs/JointState":
-        "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort",
+    "sensor_msgs/JointState": (
+        "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort"
+    ),
 }
 
 
@@ -131,8 +134,9 @@ class Template:
     def finish(self):
         self._size = len(self._body)
         self._align(8)
-        self._places = [np.array(places, dtype=np.intp) for places in (
-            self._doubles, self._words, self._longs, self._bytes)]
+        self._places = [
+            np.array(places, dtype=np.intp) for places in (self._doubles, self._words, self._longs, self._bytes)
+        ]
         return self
 
     def encode(self, doubles=(), words=(), longs=(), booleans=()):
@@ -141,7 +145,7 @@ class Template:
         for places, kind, values in zip(self._places, ("<f8", "<u4", "<u8", "u1"), (doubles, words, longs, booleans)):
             if len(places):
                 np.frombuffer(body, kind)[places] = values
-        return self.HEADER + bytes(body[:self._size])
+        return self.HEADER + bytes(body[: self._size])
 
 
 def stamp(time):

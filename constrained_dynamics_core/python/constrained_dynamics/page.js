@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // A run as a moving picture: the scene of scene.js, the plots and the clock.
 "use strict";
 (function () {

@@ -7,13 +7,14 @@
 
 The page needs no server and no network: the viewer (meshcat), the plots (plotly) and all numbers are inside.
 """
+
 import argparse
 import base64
 import html
 import importlib.util
 import json
-from pathlib import Path
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -78,18 +79,27 @@ def write_page(record, path, *, title="run", description="", shapes=(), notes=()
 def fill_template(name, title, description, data, blob, libraries=None):
     """The text of a page out of the template name.html, with the program name.js; libraries as write_page."""
     folder = Path(__file__).parent
-    own = lambda file: (folder / file).read_text(encoding="utf-8")
+
+    def own(file):
+        return (folder / file).read_text(encoding="utf-8")
+
     page = own(name + ".html")
     summary, _, details = description.strip().partition("\n")
     for key, value in {
-            "TITLE": lambda: html.escape(title.replace("_", " ")), "SUMMARY": lambda: html.escape(summary),
-            "DETAILS": lambda: "<details><summary>more</summary><p>%s</p></details>" % html.escape(details)
-            if details.strip() else "",
-            "STYLE": lambda: own("page.css"),
-            "MESHCAT": lambda: _element("meshcat", libraries), "PLOTLY": lambda: _element("plotly", libraries),
-            "LICENCES": lambda: _script(_licences()),
-            "DATA": lambda: json.dumps(data, allow_nan=False).replace("</", "<\\/"), "BLOB": blob.text,
-            "SCENE": lambda: own("scene.js"), "PROGRAM": lambda: own(name + ".js")}.items():
+        "TITLE": lambda: html.escape(title.replace("_", " ")),
+        "SUMMARY": lambda: html.escape(summary),
+        "DETAILS": lambda: (
+            "<details><summary>more</summary><p>%s</p></details>" % html.escape(details) if details.strip() else ""
+        ),
+        "STYLE": lambda: own("page.css"),
+        "MESHCAT": lambda: _element("meshcat", libraries),
+        "PLOTLY": lambda: _element("plotly", libraries),
+        "LICENCES": lambda: _script(_licences()),
+        "DATA": lambda: json.dumps(data, allow_nan=False).replace("</", "<\\/"),
+        "BLOB": blob.text,
+        "SCENE": lambda: own("scene.js"),
+        "PROGRAM": lambda: own(name + ".js"),
+    }.items():
         if "{{" + key + "}}" in page:
             page = page.replace("{{" + key + "}}", value())
     return page
@@ -121,11 +131,12 @@ def write_record_page(scenario, loaded, record, path, *, libraries=None):
     notes = []
     shapes = scenario_shapes(scenario, notes)
     if not record.result.completed:
-        notes.append("The run ended early, at t = %.6g s: %s." % (
-            record.result.time, record.result.status.name.lower()))
+        notes.append(
+            "The run ended early, at t = %.6g s: %s." % (record.result.time, record.result.status.name.lower())
+        )
     return write_page(
-        record, path, title=loaded.name, description=loaded.description, shapes=shapes, notes=notes,
-        libraries=libraries)
+        record, path, title=loaded.name, description=loaded.description, shapes=shapes, notes=notes, libraries=libraries
+    )
 
 
 # ---- libraries -----------------------------------------------------------------------------------
@@ -172,8 +183,13 @@ def _script(text):
 
 def _shape(shape, blob, frames):
     out = {
-        "kind": shape.kind, "frame": frames.index(shape.frame), "size": shape.size, "colour": shape.colour,
-        "opacity": shape.opacity, "pose": shape.pose.T.reshape(-1).tolist()}
+        "kind": shape.kind,
+        "frame": frames.index(shape.frame),
+        "size": shape.size,
+        "colour": shape.colour,
+        "opacity": shape.opacity,
+        "pose": shape.pose.T.reshape(-1).tolist(),
+    }
     if shape.kind == "mesh":
         vertices, normals, triangles = shape.mesh
         low, high = vertices.min(axis=0), vertices.max(axis=0)
@@ -189,21 +205,35 @@ def scene_data(drawing, blob):
     """A drawing as data of scene.js; arrays go into `blob`."""
     frames = list(drawing.frames)
     position, target = drawing.camera()
-    stack = lambda arrays: np.stack(arrays, axis=1) if arrays else np.zeros((len(drawing.time), 0, 3))
+
+    def stack(arrays):
+        return np.stack(arrays, axis=1) if arrays else np.zeros((len(drawing.time), 0, 3))
+
     return {
         "frames": frames,
         "positions": blob.add(drawing.poses[..., :3, 3], "float32"),
         "quaternions": blob.add(quaternions(drawing.poses[..., :3, :3]), "float32"),
         "shapes": [_shape(shape, blob, frames) for shape in drawing.shapes],
-        "points": blob.add(stack(drawing.points), "float32"), "pointCount": len(drawing.points),
-        "sticks": drawing.sticks, "particles": getattr(drawing, "particles", []),
+        "points": blob.add(stack(drawing.points), "float32"),
+        "pointCount": len(drawing.points),
+        "sticks": drawing.sticks,
+        "particles": getattr(drawing, "particles", []),
         "thickness": getattr(drawing, "thickness", 0.01),
         "trails": [blob.add(trail, "float32") for trail in _distinct(drawing.trails)],
         "arrows": [
-            {"name": arrow.name, "kind": arrow.kind, "colour": arrow.colour, "body": arrow.body,
-             "point": blob.add(arrow.point, "float32"), "vector": blob.add(arrow.vector, "float32")}
-            for arrow in drawing.arrows],
-        "scales": drawing.scales, "radius": drawing.radius, "floor": drawing.floor,
+            {
+                "name": arrow.name,
+                "kind": arrow.kind,
+                "colour": arrow.colour,
+                "body": arrow.body,
+                "point": blob.add(arrow.point, "float32"),
+                "vector": blob.add(arrow.vector, "float32"),
+            }
+            for arrow in drawing.arrows
+        ],
+        "scales": drawing.scales,
+        "radius": drawing.radius,
+        "floor": drawing.floor,
         "camera": {"position": position.tolist(), "target": target.tolist()},
         "empty": drawing.is_empty(),
     }
@@ -227,15 +257,21 @@ def _line(time, values, name, colour, dash="solid", floor=None, width=1.8):
         values = np.maximum(values, floor)
     numbers = [float("%.6g" % value) if np.isfinite(value) else None for value in values]
     return {
-        "x": [float("%.7g" % value) for value in time], "y": numbers, "name": name, "mode": "lines",
-        "line": {"color": colour, "width": width, "dash": dash}, "hovertemplate": "%{y:.5g}"}
+        "x": [float("%.7g" % value) for value in time],
+        "y": numbers,
+        "name": name,
+        "mode": "lines",
+        "line": {"color": colour, "width": width, "dash": dash},
+        "hovertemplate": "%{y:.5g}",
+    }
 
 
 def _force_lines(record, index, time):
     """The largest forces and torques, one line each."""
     constraints = record.dynamics.constraints
     force, torque = (
-        np.linalg.norm(np.asarray(values)[index], axis=2) for values in (record.wrench_force, record.wrench_torque))
+        np.linalg.norm(np.asarray(values)[index], axis=2) for values in (record.wrench_force, record.wrench_torque)
+    )
     multipliers = np.asarray(record.multipliers)[index]
     lines = []
     for i in range(len(constraints)):
@@ -249,9 +285,14 @@ def _force_lines(record, index, time):
         if count == 0:
             for row in range(constraint.row_count):
                 label = constraint.name + "/" + constraint.rows[row].label
-                lines.append((
-                    multipliers[:, constraints.row_offset(i) + row], "λ " + label,
-                    COLOURS[(i + row) % len(COLOURS)], "solid"))
+                lines.append(
+                    (
+                        multipliers[:, constraints.row_offset(i) + row],
+                        "λ " + label,
+                        COLOURS[(i + row) % len(COLOURS)],
+                        "solid",
+                    )
+                )
     lines = [line for line in lines if np.nanmax(np.abs(line[0]), initial=0.0) > 1e-9]
     lines.sort(key=lambda line: -np.nanmax(np.abs(line[0])))
     return [_line(time, values, name, colour, dash) for values, name, colour, dash in lines[:MOST_LINES]], len(lines)
@@ -262,8 +303,11 @@ def _impulse_marks(record):
     constraints = record.dynamics.constraints
     marks = []
     for i in range(len(constraints)):
-        hits = [(event.time, abs(event.impulse)) for event in record.events
-                if event.constraint == i and abs(event.impulse) > 0.0]
+        hits = [
+            (event.time, abs(event.impulse))
+            for event in record.events
+            if event.constraint == i and abs(event.impulse) > 0.0
+        ]
         if hits:
             times, sizes = zip(*hits[:MOST_SAMPLES])
             mark = _line(times, sizes, constraints[i].name + " impulse [N s]", COLOURS[i % len(COLOURS)])
@@ -289,11 +333,16 @@ def _violation_lines(record, index, time):
     if not record.position.shape[1]:
         return []
     position, velocity = largest_violation(
-        np.asarray(record.position)[index], np.asarray(record.velocity)[index], np.asarray(record.active)[index],
-        record.dynamics.constraints, record.contacts)
+        np.asarray(record.position)[index],
+        np.asarray(record.velocity)[index],
+        np.asarray(record.active)[index],
+        record.dynamics.constraints,
+        record.contacts,
+    )
     return [
         _line(time, position, "|φ|, position", COLOURS[0], floor=FLOOR, width=1),
-        _line(time, velocity, "|φ̇|, |ψ|, velocity", COLOURS[1], floor=FLOOR, width=1)]
+        _line(time, velocity, "|φ̇|, |ψ|, velocity", COLOURS[1], floor=FLOOR, width=1),
+    ]
 
 
 def _energy_lines(record, index, time):
@@ -301,7 +350,8 @@ def _energy_lines(record, index, time):
     lines = [
         _line(time, kinetic[index], "kinetic", COLOURS[0]),
         _line(time, (potential - potential[0])[index], "potential, change", COLOURS[2]),
-        _line(time, (record.energy - record.energy[0])[index], "total, change", COLOURS[1])]
+        _line(time, (record.energy - record.energy[0])[index], "total, change", COLOURS[1]),
+    ]
     work = _work_of_inputs(record)
     if work is not None:
         lines.append(_line(time, work[index], "work of the motors", "#000000", "dash"))
@@ -317,17 +367,29 @@ def _plots(record):
     impulses = _impulse_marks(record)
     if not forces:
         title = "Impulses of impacts; no constraint force acts for any time" if impulses else "No constraint force acts"
-    plots = [{
-        "id": "forces", "title": title, "lines": forces + impulses, "axis": "N, N m" + (", N s" if impulses else ""),
-        "log": False}]
+    plots = [
+        {
+            "id": "forces",
+            "title": title,
+            "lines": forces + impulses,
+            "axis": "N, N m" + (", N s" if impulses else ""),
+            "log": False,
+        }
+    ]
     violations = _violation_lines(record, index, time)
     if violations:
-        plots.append({
-            "id": "violation", "title": "Largest violation of the constraints", "lines": violations,
-            "axis": "m, rad; per s", "log": True})
-    plots.append({
-        "id": "energy", "title": "Energy", "lines": _energy_lines(record, index, time), "axis": "J",
-        "log": False})
+        plots.append(
+            {
+                "id": "violation",
+                "title": "Largest violation of the constraints",
+                "lines": violations,
+                "axis": "m, rad; per s",
+                "log": True,
+            }
+        )
+    plots.append(
+        {"id": "energy", "title": "Energy", "lines": _energy_lines(record, index, time), "axis": "J", "log": False}
+    )
     events = sorted({float("%.7g" % event.time) for event in record.events})
     return {"plots": plots, "events": events[:200]}
 

@@ -3,10 +3,11 @@
 
 """Runs a scenario and records it: states, frames and numbered constraint forces in one MCAP file.
 
-    python -m constrained_dynamics.record SCENARIO|EXAMPLE [--set PATH=VALUE]… [-o run.mcap]
-    python -m constrained_dynamics.record --check FILE
-    python -m constrained_dynamics.record --recover FILE -o whole.mcap
+python -m constrained_dynamics.record SCENARIO|EXAMPLE [--set PATH=VALUE]… [-o run.mcap]
+python -m constrained_dynamics.record --check FILE
+python -m constrained_dynamics.record --recover FILE -o whole.mcap
 """
+
 import argparse
 import sys
 import time
@@ -44,13 +45,14 @@ def record_scenario(scenario, path, *, until=None, output_interval=None, **optio
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(
-        prog="python -m constrained_dynamics.record", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m constrained_dynamics.record", description=__doc__.splitlines()[0])
     add_scenario_arguments(parser, optional=True)
     parser.add_argument("-o", "--output", help="file to write (NAME.mcap)")
-    parser.add_argument("--interval", type=float, help="time between records [s]; default: that of the scenario")
-    parser.add_argument("--check", metavar="FILE", help="say what a recording holds; 3 where it was cut off or has gaps")
-    parser.add_argument("--recover", metavar="FILE", help="make a recording whole that was cut off")
+    parser.add_argument("--interval", type=float, help="time between records [s] (default: that of the scenario)")
+    parser.add_argument(
+        "--check", metavar="FILE", help="report what a recording holds; exit code 3 if it is truncated or has gaps"
+    )
+    parser.add_argument("--recover", metavar="FILE", help="complete a truncated recording")
     given = parser.parse_args(arguments)
     try:
         if given.check:

@@ -21,10 +21,11 @@ A thread of its own writes. What the disk does not take in time is lost, counted
 nothing is lost silently and the caller never waits. Chunks are handed to the system as they fill, so that a file
 whose writer was killed is readable up to the last of them (at most `chunk_size` bytes before the end).
 """
-from collections import Counter, namedtuple
-from queue import Empty, Full, Queue
+
 import os
 import threading
+from collections import Counter, namedtuple
+from queue import Empty, Full, Queue
 
 import numpy as np
 
@@ -33,10 +34,19 @@ from .messages import Template, definition, stamp
 from .rotations import quaternions
 
 JOINT_STATES, TORQUES, TF, FORCES, EVENTS = (
-    "/joint_states", "/torques", "/tf", "/constraint_forces", "/constraint_events")
+    "/joint_states",
+    "/torques",
+    "/tf",
+    "/constraint_forces",
+    "/constraint_events",
+)
 TYPES = {
-    JOINT_STATES: "sensor_msgs/JointState", TORQUES: "sensor_msgs/JointState", TF: "tf2_msgs/TFMessage",
-    FORCES: "constrained_dynamics_msgs/ConstraintForces", EVENTS: "constrained_dynamics_msgs/ConstraintEvent"}
+    JOINT_STATES: "sensor_msgs/JointState",
+    TORQUES: "sensor_msgs/JointState",
+    TF: "tf2_msgs/TFMessage",
+    FORCES: "constrained_dynamics_msgs/ConstraintForces",
+    EVENTS: "constrained_dynamics_msgs/ConstraintEvent",
+}
 WORLD = "world"
 REDUNDANT = 1e-6  # of Solution.redundancy, above which a row counts as redundant
 
@@ -76,15 +86,31 @@ class Encoder:
         count = len(names)
         # An input acts on the coordinate of its own name; others are not efforts of joints.
         first = self.slices["inputs"].start
-        efforts = [first + inputs.index(name) if name in inputs and "d" + name in speeds else 2 * self.size
-                   for name in names]
+        efforts = [
+            first + inputs.index(name) if name in inputs and "d" + name in speeds else 2 * self.size for name in names
+        ]
         efforts = efforts if min(efforts) < 2 * self.size else []
-        self._joints = Template().header(self._frame).strings(names).double_sequence(count) \
-            .double_sequence(count).double_sequence(len(efforts)).finish()
-        self._joint_order = np.concatenate(
-            [self._indices("q"), self._indices("rates"), np.array(efforts, dtype=int)])
-        self._torques = Template().header(self._frame).strings(inputs).double_sequence(0).double_sequence(0) \
-            .double_sequence(len(inputs)).finish() if inputs else None
+        self._joints = (
+            Template()
+            .header(self._frame)
+            .strings(names)
+            .double_sequence(count)
+            .double_sequence(count)
+            .double_sequence(len(efforts))
+            .finish()
+        )
+        self._joint_order = np.concatenate([self._indices("q"), self._indices("rates"), np.array(efforts, dtype=int)])
+        self._torques = (
+            Template()
+            .header(self._frame)
+            .strings(inputs)
+            .double_sequence(0)
+            .double_sequence(0)
+            .double_sequence(len(inputs))
+            .finish()
+            if inputs
+            else None
+        )
 
     def joint_state(self, sample, time):
         return self._joints.encode(self._numbers(sample)[self._joint_order], stamp(time))
@@ -105,8 +131,10 @@ class Encoder:
             return [None] * len(samples)
         poses = self._system.frame_poses(np.ascontiguousarray(samples[:, self.slices["q"]]), self._frames)
         numbers = np.concatenate([poses[..., :3, 3], quaternions(poses[..., :3, :3])], axis=-1)
-        return [self._tf.encode(numbers[k].reshape(-1), np.tile(stamp(times[k]), len(self._frames)))
-                for k in range(len(samples))]
+        return [
+            self._tf.encode(numbers[k].reshape(-1), np.tile(stamp(times[k]), len(self._frames)))
+            for k in range(len(samples))
+        ]
 
     # ---- forces ----------------------------------------------------------------------------------
 
@@ -117,13 +145,14 @@ class Encoder:
         for i in range(len(self._constraints)):
             constraint = self._constraints[i]
             first, begin = self._constraints.wrench_offset(i), self._constraints.row_offset(i)
-            on_a = wrenches[first:first + len(constraint.wrench_bodies)]
-            order += [rows[begin:begin + constraint.row_count].reshape(-1),
-                      np.concatenate([on_a, on_a[:, 3:] + self.size], axis=1).reshape(-1)]
+            on_a = wrenches[first : first + len(constraint.wrench_bodies)]
+            order += [
+                rows[begin : begin + constraint.row_count].reshape(-1),
+                np.concatenate([on_a, on_a[:, 3:] + self.size], axis=1).reshape(-1),
+            ]
         order += [self._indices(name) for name in ("constraint_force", "condition", "inconsistency")]
         self._force_order = np.concatenate(order)
-        self._offsets = np.array(
-            [self._constraints.row_offset(i) for i in range(len(self._constraints))], dtype=int)
+        self._offsets = np.array([self._constraints.row_offset(i) for i in range(len(self._constraints))], dtype=int)
 
     def _force_template(self, status):
         """The layout for a status, whose name is part of it."""
@@ -142,22 +171,28 @@ class Encoder:
         return self._templates[status]
 
     def forces(self, sample, time, sequence):
-        whole = lambda name: int(sample[self.slices[name]][0])
+        def whole(name):
+            return int(sample[self.slices[name]][0])
+
         active = sample[self.slices["active"]] != 0.0
         booleans = np.zeros((len(active), 2), dtype=np.uint8)
         if len(active):
             redundancy = np.maximum.reduceat(sample[self.slices["redundancy"]], self._offsets)
             booleans[:, 0], booleans[:, 1] = active, active & (redundancy > REDUNDANT)
         return self._force_template(whole("status")).encode(
-            self._numbers(sample)[self._force_order], [*stamp(time), whole("rank"), whole("active_row_count")],
-            [sequence], booleans.reshape(-1))
+            self._numbers(sample)[self._force_order],
+            [*stamp(time), whole("rank"), whole("active_row_count")],
+            [sequence],
+            booleans.reshape(-1),
+        )
 
     def event(self, event, time):
         name = self._constraints[event.constraint].name if event.constraint >= 0 else ""
         template = Template().header(self._frame).string(name).string(event.kind.name.lower()).doubles(5).finish()
         return template.encode(
             [event.impulse, event.friction_impulse, event.speed_before, event.speed_after, event.energy_change],
-            stamp(time))
+            stamp(time),
+        )
 
 
 class Recorder:
@@ -196,7 +231,8 @@ class Recorder:
             package, name = kind.split("/")
             if kind not in schemas:
                 schemas[kind] = self._writer.register_schema(
-                    package + "/msg/" + name, "ros2msg", definition(kind).encode("utf-8"))
+                    package + "/msg/" + name, "ros2msg", definition(kind).encode("utf-8")
+                )
             self._channels[topic] = self._writer.register_channel(topic, "cdr", schemas[kind])
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
         self._thread.start()
@@ -207,7 +243,7 @@ class Recorder:
     # ---- for the caller ------------------------------------------------------------------------------
 
     def record(self, simulation):
-        """Records the current state of a Simulation; False where the record is lost."""
+        """Records the current state of a Simulation; False if the record is lost."""
         sample = simulation.sample()
         events = simulation.events_since(self._events)
         self._events += len(events)
@@ -218,12 +254,11 @@ class Recorder:
         return self.record_sample(take_sample(dynamics, workspace, status, inputs))
 
     def record_sample(self, sample, events=()):
-        """Records a sample (Simulation.sample, take_sample); False where it is lost."""
+        """Records a sample (Simulation.sample, take_sample); False if it is lost."""
         if self._closed:
             raise ValueError("the recording is closed")
         if np.shape(sample) != (self._encoder.size,):
-            raise ValueError("the sample has shape %s; %d numbers are needed" % (
-                np.shape(sample), self._encoder.size))
+            raise ValueError("the sample has shape %s; %d numbers are needed" % (np.shape(sample), self._encoder.size))
         time = self._epoch + float(sample[0])
         if not 0.0 <= time < 4e9:
             raise ValueError("the time of the sample is %r s with the epoch; allowed: 0 to 4e9" % time)
@@ -248,7 +283,7 @@ class Recorder:
         return Report(self._recorded, self._written, self._refused + self._dropped)
 
     def close(self):
-        """Waits for what is queued, ends the file and returns the report. Raises OSError where writing failed."""
+        """Waits for the queue, ends the file and returns the report. Raises OSError if writing failed."""
         if not self._closed:
             self._closed = True
             self._waiting.put(None)
@@ -311,13 +346,15 @@ class Recorder:
     def _add(self, topic, time, data, sequence):
         at = int(round(time * 1e9))
         self._writer.add_message(
-            self._channels[topic], log_time=at, publish_time=at, data=data, sequence=sequence % 2**32)
+            self._channels[topic], log_time=at, publish_time=at, data=data, sequence=sequence % 2**32
+        )
 
     def _finish(self):
         try:
             if self._error is None:
                 self._writer.add_metadata(
-                    "constrained_dynamics", {name: str(value) for name, value in self.report._asdict().items()})
+                    "constrained_dynamics", {name: str(value) for name, value in self.report._asdict().items()}
+                )
                 self._writer.finish()
         except Exception as error:
             self._error = error
@@ -335,7 +372,7 @@ class _Unbuffered:
     def write(self, data):
         left = memoryview(data)
         while len(left):
-            left = left[os.write(self._descriptor, left):]
+            left = left[os.write(self._descriptor, left) :]
         self._at += len(data)
         return len(data)
 
@@ -359,10 +396,11 @@ end."""
 
 
 def _records(path):
-    """Records of a file, also of one that was cut off; the last item is whether it was ended."""
+    """Records of a file, also of a truncated one; the last item says whether it was ended."""
+    import struct
+
     from mcap.exceptions import InvalidMagic, McapError
     from mcap.stream_reader import StreamReader
-    import struct
 
     with open(path, "rb") as file:
         records = StreamReader(file, validate_crcs=True).records
@@ -400,7 +438,7 @@ def read(path, topics=None):
 
 
 def check(path):
-    """What is in a file, and whether it is whole."""
+    """What is in a file, and whether it is complete."""
     from mcap.records import Channel, Message, Metadata
 
     counts, numbers, channels, metadata, complete = Counter(), [], {}, {}, False
@@ -422,7 +460,7 @@ def check(path):
 
 
 def recover(path, output):
-    """Writes what is whole of a file that was cut off as a complete one; returns the number of messages."""
+    """Writes the intact part of a truncated file as a complete one; returns the number of messages."""
     from mcap.records import Channel, Message, Schema
     from mcap.writer import Writer
 
@@ -435,10 +473,12 @@ def recover(path, output):
                 schemas[record.id] = writer.register_schema(record.name, record.encoding, record.data)
             elif isinstance(record, Channel) and record.id not in channels:
                 channels[record.id] = writer.register_channel(
-                    record.topic, record.message_encoding, schemas[record.schema_id], record.metadata)
+                    record.topic, record.message_encoding, schemas[record.schema_id], record.metadata
+                )
             elif isinstance(record, Message):
                 writer.add_message(
-                    channels[record.channel_id], record.log_time, record.data, record.publish_time, record.sequence)
+                    channels[record.channel_id], record.log_time, record.data, record.publish_time, record.sequence
+                )
                 count += 1
         writer.finish()
     return count

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
-"""What counts as a violation of constraints that come and go."""
+"""What counts as a violation of constraints that open and close."""
+
 import numpy as np
 
 
@@ -18,5 +19,7 @@ def largest_violation(position, velocity, active, constraints, contacts=None):
             side[contact.constraint] = contact.side
     in_force = (np.asarray(active) != 0.0)[:, owner]
     inside = np.maximum(side[owner] * np.asarray(position), 0.0)
-    return (np.where(in_force, np.abs(position), inside).max(axis=1, initial=0.0),
-            np.where(in_force, np.abs(velocity), 0.0).max(axis=1, initial=0.0))
+    return (
+        np.where(in_force, np.abs(position), inside).max(axis=1, initial=0.0),
+        np.where(in_force, np.abs(velocity), 0.0).max(axis=1, initial=0.0),
+    )

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Rotations as quaternions."""
+
 import numpy as np
 
 
@@ -9,8 +10,9 @@ def quaternions(rotations):
     """x y z w of rotations (…, 3, 3)."""
     r = np.asarray(rotations)
     trace = np.trace(r, axis1=-2, axis2=-1)
-    squares = np.stack([
-        1 + 2 * r[..., 0, 0] - trace, 1 + 2 * r[..., 1, 1] - trace, 1 + 2 * r[..., 2, 2] - trace, 1 + trace], -1)
+    squares = np.stack(
+        [1 + 2 * r[..., 0, 0] - trace, 1 + 2 * r[..., 1, 1] - trace, 1 + 2 * r[..., 2, 2] - trace, 1 + trace], -1
+    )
     largest = np.argmax(squares, axis=-1)
     out = np.empty(r.shape[:-2] + (4,))
     for k in range(4):

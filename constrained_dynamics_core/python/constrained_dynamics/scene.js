@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
 // The scene of a page (meshcat, three.js), its arrows and their legend; pages of runs and the live view share it.
 "use strict";
 const CdScene = (function () {

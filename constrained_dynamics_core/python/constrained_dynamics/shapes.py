@@ -6,9 +6,10 @@
 The library itself never reads meshes; this module does, for pages, and needs trimesh and pycollada for them.
 A shape that cannot be read is left out with a note: a picture never stops a run.
 """
+
 import os
-from pathlib import Path
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import numpy as np
 
@@ -21,13 +22,13 @@ class Shape:
     """Something drawn in a frame: a primitive or triangles."""
 
     def __init__(self, kind, frame, pose, size=(), colour=DEFAULT_COLOUR, opacity=1.0, mesh=None):
-        self.kind = kind          # box, cylinder, sphere, ellipsoid, mesh
-        self.frame = frame        # name of the frame that it moves with
+        self.kind = kind  # box, cylinder, sphere, ellipsoid, mesh
+        self.frame = frame  # name of the frame that it moves with
         self.pose = np.asarray(pose, dtype=float)  # 4 × 4 in that frame
         self.size = tuple(float(value) for value in size)
         self.colour = tuple(float(value) for value in colour[:3])
         self.opacity = float(opacity)
-        self.mesh = mesh          # vertices (V, 3), normals (V, 3), triangles (T, 3)
+        self.mesh = mesh  # vertices (V, 3), normals (V, 3), triangles (T, 3)
 
 
 def pose_matrix(xyz=(0, 0, 0), rpy=(0, 0, 0)):
@@ -37,7 +38,8 @@ def pose_matrix(xyz=(0, 0, 0), rpy=(0, 0, 0)):
     out[:3, :3] = [
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
         [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-        [-sp, cp * sr, cp * cr]]
+        [-sp, cp * sr, cp * cr],
+    ]
     out[:3, 3] = xyz
     return out
 
@@ -58,14 +60,16 @@ def _numbers(text, default):
 def find_mesh(name, folder):
     """The file that a URDF calls `name`, or None."""
     if name.startswith("package://"):
-        package, _, rest = name[len("package://"):].partition("/")
+        package, _, rest = name[len("package://") :].partition("/")
         places = []
         robots = os.environ.get("EXAMPLE_ROBOT_DATA")
         if robots:
             places.append(Path(robots).parent.parent / package)
         places += [
             Path(prefix) / "share" / package
-            for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
+            for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+            if prefix
+        ]
         places += [parent / package for parent in Path(folder).resolve().parents]
         candidates = [place / rest for place in places]
     else:
@@ -96,8 +100,7 @@ def load_mesh(path, scale=(1.0, 1.0, 1.0)):
 def _weld(vertices, normals, triangles):
     """Joins vertices that are the same at the precision that a page keeps."""
     size = max(np.ptp(vertices, axis=0).max(), 1e-9)
-    key = np.column_stack([
-        np.round(vertices / size * 30000), np.round(normals * 60)]).astype(np.int32)
+    key = np.column_stack([np.round(vertices / size * 30000), np.round(normals * 60)]).astype(np.int32)
     _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
     joined = inverse.reshape(-1)[triangles]
     keep = (joined[:, 0] != joined[:, 1]) & (joined[:, 1] != joined[:, 2]) & (joined[:, 2] != joined[:, 0])
@@ -131,8 +134,11 @@ def urdf_shapes(text, folder=".", prefix="", notes=None):
             geometry = visual.find("geometry")
             if geometry is None or len(geometry) == 0:
                 continue
-            pose = np.eye(4) if origin is None else pose_matrix(
-                _numbers(origin.get("xyz"), (0, 0, 0)), _numbers(origin.get("rpy"), (0, 0, 0)))
+            pose = (
+                np.eye(4)
+                if origin is None
+                else pose_matrix(_numbers(origin.get("xyz"), (0, 0, 0)), _numbers(origin.get("rpy"), (0, 0, 0)))
+            )
             rgba = _material(visual, materials)
             colour = DEFAULT_COLOUR if rgba is None else rgba
             what = geometry[0]
@@ -160,8 +166,9 @@ def urdf_shapes(text, folder=".", prefix="", notes=None):
                     if triangles > MOST_TRIANGLES:
                         notes.append("meshes after %s left out: too many triangles" % path.name)
                         return shapes
-                    shapes.append(Shape(
-                        "mesh", frame, pose, colour=rgba if rgba is not None else own, mesh=tuple(mesh)))
+                    shapes.append(
+                        Shape("mesh", frame, pose, colour=rgba if rgba is not None else own, mesh=tuple(mesh))
+                    )
     return shapes
 
 

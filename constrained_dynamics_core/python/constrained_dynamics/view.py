@@ -7,13 +7,14 @@
 
 The server listens on this machine alone (127.0.0.1) and ends with Ctrl-C.
 """
+
 import argparse
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json
 import sys
 import threading
 import webbrowser
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .commands import add_scenario_arguments, find_scenario
 from .live import LiveRun
@@ -60,7 +61,7 @@ class ViewServer(ThreadingHTTPServer):
         return "http://%s:%d/" % self.server_address[:2]
 
     def hosts(self):
-        """Names under which a browser may ask; others are pages of somebody else."""
+        """Host names under which a browser may ask; others are pages of other sites."""
         return {"%s:%d" % (name, self.server_address[1]) for name in (HOST, "localhost")}
 
     def page(self):
@@ -123,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer_json(self.server.run.state())
 
     def _is_ours(self):
-        """Refuses what a page of another site asks for in the name of the user."""
+        """Refuses requests that a page of another site makes in the name of the user."""
         hosts, origin = self.server.hosts(), self.headers.get("Origin")
         if self.headers.get("Host") in hosts and (origin is None or origin in {"http://" + host for host in hosts}):
             return True
@@ -149,8 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m constrained_dynamics.view", description=__doc__.splitlines()[0])
     add_scenario_arguments(parser, until=False)
-    parser.add_argument("--port", type=int, default=0, help="of the server; default: a free one")
-    parser.add_argument("--no-browser", action="store_true", help="only say the address")
+    parser.add_argument("--port", type=int, default=0, help="port of the server (default: a free one)")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
     given = parser.parse_args(arguments)
     try:
         if not 0 <= given.port < 65536:

@@ -105,11 +105,13 @@ void require_output(Status status, const char * what);
 // One function a source; the order is that of the types they need.
 void bind_basics(nb::module_ & module);
 void bind_systems(nb::module_ & module);
-void bind_constraints(nb::module_ & module);
+void bind_constraints(nb::module_ & module);  // calls bind_constraint_types
+void bind_constraint_types(nb::module_ & module);
 void bind_python_constraints(nb::module_ & module);
 void bind_dynamics(nb::module_ & module);
 void bind_contacts(nb::module_ & module);
-void bind_servo(nb::module_ & module);  // calls bind_references
+void bind_servo(nb::module_ & module);  // calls bind_references and bind_servo_types
+void bind_servo_types(nb::module_ & module);
 void bind_references(nb::module_ & module);
 void bind_simulation(nb::module_ & module);
 void bind_scenario(nb::module_ & module);

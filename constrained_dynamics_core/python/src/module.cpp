@@ -84,7 +84,9 @@ void bind_basics(nb::module_ & module)
       "NO_UNIQUE_SOLUTION", Status::kNoUniqueSolution,
       "Dry friction leaves no or more than one motion (Painlevé).")
     .value("INFEASIBLE", Status::kInfeasible, "No values meet all limits and rows at once.")
-    .value("INTERRUPTED", Status::kInterrupted, "A run was asked to end.");
+    .value("INTERRUPTED", Status::kInterrupted, "A run was asked to end.")
+    .value("NO_STATE", Status::kNoState, "The workspace is at no state.")
+    .value("DECLINED", Status::kDeclined, "The formulation does not answer this problem.");
   module.def(
     "has_output", [](Status status) { return has_output(status); }, "status"_a,
     "Whether a function that returned this status wrote its outputs.");

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """A headless browser that tests talk to: the DevTools protocol over a pipe, without any library."""
+
 import base64
 import json
 import os
@@ -11,8 +12,14 @@ import subprocess
 import sys
 import time
 
-PROGRAM = next((found for found in map(shutil.which, (
-    "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")) if found), None)
+PROGRAM = next(
+    (
+        found
+        for found in map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))
+        if found
+    ),
+    None,
+)
 # The browser reads descriptor 3 and writes descriptor 4.
 LAUNCHER = """
 import os, sys
@@ -34,10 +41,27 @@ class Browser:
         self._patience, self._number, self._buffer = patience, 0, b""
         self.messages = []  # what the console said
         self._process = subprocess.Popen(
-            [sys.executable, "-c", LAUNCHER, str(to_browser), str(from_browser), PROGRAM, "--headless",
-             "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars",
-             "--remote-debugging-pipe", "--user-data-dir=" + str(folder), "--window-size=%d,%d" % size, "about:blank"],
-            pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                sys.executable,
+                "-c",
+                LAUNCHER,
+                str(to_browser),
+                str(from_browser),
+                PROGRAM,
+                "--headless",
+                "--no-sandbox",
+                "--use-angle=swiftshader",
+                "--enable-unsafe-swiftshader",
+                "--hide-scrollbars",
+                "--remote-debugging-pipe",
+                "--user-data-dir=" + str(folder),
+                "--window-size=%d,%d" % size,
+                "about:blank",
+            ],
+            pass_fds=(to_browser, from_browser),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_browser)
         os.close(from_browser)
         self._session = None

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """What the tests share."""
+
 import os
 from pathlib import Path
 
@@ -12,8 +13,7 @@ import constrained_dynamics as cd
 
 CONFIG = Path(os.environ.get("CD_CONFIG", Path(cd.__file__).parent / "config"))
 # Those that need no robot data of another package.
-SMALL_EXAMPLES = [
-    name for name in cd.examples() if "example-robot-data" not in Path(cd.example(name)).read_text()]
+SMALL_EXAMPLES = [name for name in cd.examples() if "example-robot-data" not in Path(cd.example(name)).read_text()]
 
 
 @pytest.fixture
@@ -22,14 +22,13 @@ def four_bar():
     system = cd.RigidBodySystem.from_urdf(str(CONFIG / "robots" / "four_bar.urdf"))
     loop = cd.FrameCoincidence("loop", system, "coupler_tip", "rocker_tip", rows=["x", "z"])
     dynamics = cd.Dynamics(system, [loop], stabilisation=cd.Stabilisation.projection())
-    workspace = cd.Workspace(dynamics)
-    q = cd.assemble_position(dynamics, [0.3, 1.2, 2.2], ["crank"], workspace=workspace)
-    return system, dynamics, workspace, q
+    q = cd.assemble_position(dynamics, [0.3, 1.2, 2.2], ["crank"])
+    return system, dynamics, cd.Workspace(dynamics, cd.State(q, [0.0, 0.0, 0.0])), q
 
 
 PENDULUM = dict(
-    coordinates=["x", "y"], kinetic="m/2*(dx^2 + dy^2)", potential="m*g*y",
-    parameters={"m": 2.0, "g": 9.81})
+    coordinates=["x", "y"], kinetic="m/2*(dx^2 + dy^2)", potential="m*g*y", parameters={"m": 2.0, "g": 9.81}
+)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Pages: what is in them, and what a real browser makes of them."""
+
 import json
 import os
 import re
@@ -13,16 +14,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import SMALL_EXAMPLES
+from test_dynamics import LENGTH, rod
 
 import constrained_dynamics as cd
 from constrained_dynamics import page, rotations, shapes
 from constrained_dynamics.drawing import Drawing
 from constrained_dynamics.residuals import largest_violation
-from conftest import SMALL_EXAMPLES
-from test_dynamics import LENGTH, rod
 
-BROWSER = next((found for found in map(shutil.which, (
-    "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")) if found), None)
+BROWSER = next(
+    (
+        found
+        for found in map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))
+        if found
+    ),
+    None,
+)
 ROBOTS = Path(os.environ.get("CD_EXAMPLE_ROBOT_DATA") or os.environ.get("EXAMPLE_ROBOT_DATA") or "missing")
 needs_robots = pytest.mark.skipif(not ROBOTS.is_dir(), reason="example-robot-data is not there")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
@@ -37,10 +44,23 @@ def folder(tmp_path_factory):
 def browse(path, time, *arguments):
     """Runs the browser on a page; returns what it wrote."""
     return subprocess.run(
-        [BROWSER, "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars",
-         "--window-size=1200,760", "--virtual-time-budget=2500", "--enable-logging=stderr", *arguments,
-         "%s#t=%g" % (Path(path).as_uri(), time)],
-        check=True, capture_output=True, text=True, timeout=500)
+        [
+            BROWSER,
+            "--no-sandbox",
+            "--use-angle=swiftshader",
+            "--enable-unsafe-swiftshader",
+            "--hide-scrollbars",
+            "--window-size=1200,760",
+            "--virtual-time-budget=2500",
+            "--enable-logging=stderr",
+            *arguments,
+            "%s#t=%g" % (Path(path).as_uri(), time),
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
 
 
 def self_check(path, time):
@@ -61,11 +81,11 @@ def read_png(path):
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     at, parts = 8, b""
     while at < len(data):
-        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        size, kind = struct.unpack(">I4s", data[at : at + 8])
         if kind == b"IHDR":
-            width, height, depth, colour = struct.unpack(">IIBB", data[at + 8:at + 18])
+            width, height, depth, colour = struct.unpack(">IIBB", data[at + 8 : at + 18])
         elif kind == b"IDAT":
-            parts += data[at + 8:at + 8 + size]
+            parts += data[at + 8 : at + 8 + size]
         at += size + 12
     channels = {2: 3, 6: 4}[colour]
     assert depth == 8
@@ -106,7 +126,7 @@ def test_page_expect_one_file_without_network(folder):
     assert "{{" not in re.sub(r"<script>.*?</script>", "", text, flags=re.S)
     # Outside of the libraries nothing is loaded from anywhere.
     own = (Path(page.__file__).parent / "page.html").read_text()
-    assert not re.search(r'(src|href)\s*=', own)
+    assert not re.search(r"(src|href)\s*=", own)
 
 
 def test_drawing_expect_sticks_and_arrow_at_the_loop():
@@ -114,7 +134,7 @@ def test_drawing_expect_sticks_and_arrow_at_the_loop():
     index = np.arange(0, len(record), 10)
     drawing = Drawing(record, index)
     assert len(drawing.sticks) >= 3
-    arrow, = drawing.arrows
+    (arrow,) = drawing.arrows
     tip = record.dynamics.system.frame_poses(record.q, ["coupler_tip"])[index, 0, :3, 3]
     np.testing.assert_allclose(arrow.point, tip, atol=1e-9)
     np.testing.assert_allclose(arrow.vector, record.wrench_force[index, 0])
@@ -125,8 +145,8 @@ def test_textbook_system_expect_point_with_force(pendulum):
     dynamics = cd.Dynamics(pendulum, [rod(pendulum)], stabilisation=cd.Stabilisation.projection())
     record = cd.Simulation(dynamics, cd.State([LENGTH, 0.0], [0.0, 0.0])).run(1.0, 0.01)
     drawing = Drawing(record, np.arange(len(record)))
-    point, = drawing.points
-    arrow, = drawing.arrows
+    (point,) = drawing.points
+    (arrow,) = drawing.arrows
     np.testing.assert_allclose(np.linalg.norm(point, axis=1), LENGTH, atol=1e-12)  # x and y, upright
     assert not point[:, 1].any()
     np.testing.assert_allclose(np.cross(arrow.vector, point), 0.0, atol=1e-9)  # along the rod
@@ -145,12 +165,16 @@ def test_examples_expect_a_drawing(name):
 
 def test_urdf_visuals_expect_primitives_and_notes():
     notes = []
-    found = shapes.urdf_shapes('''<robot name="r"><material name="red"><color rgba="1 0 0 1"/></material>
+    found = shapes.urdf_shapes(
+        """<robot name="r"><material name="red"><color rgba="1 0 0 1"/></material>
       <link name="a"><visual><origin xyz="1 0 0" rpy="0 0 1.5707963267948966"/><geometry><box size="1 2 3"/></geometry>
         <material name="red"/></visual>
         <visual><geometry><mesh filename="package://nowhere/a.dae"/></geometry></visual></link>
       <link name="b"><visual><geometry><cylinder radius="0.1" length="0.4"/></geometry></visual>
-        <visual><geometry><sphere radius="0.2"/></geometry></visual></link></robot>''', prefix="left_", notes=notes)
+        <visual><geometry><sphere radius="0.2"/></geometry></visual></link></robot>""",
+        prefix="left_",
+        notes=notes,
+    )
     assert [shape.kind for shape in found] == ["box", "cylinder", "sphere"]
     assert found[0].frame == "left_a" and found[0].colour == (1.0, 0.0, 0.0)
     np.testing.assert_allclose(found[0].pose, [[0, -1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], atol=1e-15)
@@ -229,8 +253,7 @@ def test_demo_in_browser_expect_robot_arrows_plots_and_picture(folder):
     # The numbers in the page are those of the run at that time.
     i = int(np.argmin(np.abs(record.time - time)))
     for k, name in enumerate(["wall", "blade"]):
-        np.testing.assert_allclose(
-            shown[name]["value"], np.linalg.norm(record.wrench_force[i, k]), rtol=1e-3)
+        np.testing.assert_allclose(shown[name]["value"], np.linalg.norm(record.wrench_force[i, k]), rtol=1e-3)
     browse(path, time, "--screenshot=" + str(picture))
     pixels = read_png(picture).astype(int)
     view = pixels[110:700, 20:640]

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Recordings: what a reader that is not ours finds in them, and what is left when something goes wrong."""
+
 import errno
 import os
 import signal
@@ -18,17 +19,19 @@ import constrained_dynamics as cd
 mcap_reader = pytest.importorskip("mcap.reader")
 mcap_ros2_decoder = pytest.importorskip("mcap_ros2.decoder")
 
+from test_simulation import swinging  # noqa: E402
+
 from constrained_dynamics import record as command  # noqa: E402
 from constrained_dynamics import recording  # noqa: E402
 from constrained_dynamics.recording import EVENTS, FORCES, JOINT_STATES, TF, TORQUES, Recorder  # noqa: E402
-from test_simulation import swinging  # noqa: E402
 
 
 def foreign(path):
     """All messages by the reader of the mcap package, which uses index and summary: {topic: [message]}."""
     with open(path, "rb") as file:
         reader = mcap_reader.make_reader(
-            file, validate_crcs=True, decoder_factories=[mcap_ros2_decoder.DecoderFactory()])
+            file, validate_crcs=True, decoder_factories=[mcap_ros2_decoder.DecoderFactory()]
+        )
         assert reader.get_header().profile == "ros2"
         found = {}
         for schema, channel, message, decoded in reader.iter_decoded_messages():
@@ -64,14 +67,16 @@ def test_four_bar_expect_the_numbers_of_the_run(tmp_path):
     assert loop[0].name == "loop" and loop[0].type == "frame_coincidence" and loop[0].active
     assert [row.label for row in loop[0].rows] == ["x", "z"] and forces[0].status == "ok"
     np.testing.assert_allclose(
-        [[row.multiplier for row in one.rows] for one in loop], record.multipliers, rtol=1e-8, atol=1e-8)
+        [[row.multiplier for row in one.rows] for one in loop], record.multipliers, rtol=1e-8, atol=1e-8
+    )
     pair = loop[7].wrenches[0]
     assert (pair.frame_a, pair.frame_b) == ("coupler_tip", "rocker_tip")
     on_a = [pair.on_a.force.x, pair.on_a.force.y, pair.on_a.force.z]
     np.testing.assert_allclose(on_a, record.wrench_force[7, 0], rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose([pair.on_b.force.x, pair.on_b.force.z], [-on_a[0], -on_a[2]])
     np.testing.assert_allclose(
-        [message.generalized_forces for message in forces], record.constraint_force, rtol=1e-8, atol=1e-8)
+        [message.generalized_forces for message in forces], record.constraint_force, rtol=1e-8, atol=1e-8
+    )
     assert forces[0].rank == 2 and forces[0].active_row_count == 2 and forces[0].condition >= 1.0
     tip = next(one for one in found[TF][7][1].transforms if one.child_frame_id == "coupler_tip")
     pose = scenario.system.frame_poses(record.q[7:8], ["coupler_tip"])[0, 0]
@@ -79,7 +84,8 @@ def test_four_bar_expect_the_numbers_of_the_run(tmp_path):
     np.testing.assert_allclose([moved.x, moved.y, moved.z], pose[:3, 3], atol=1e-12)
     turn = tip.transform.rotation
     np.testing.assert_allclose(
-        [1 - 2 * (turn.y**2 + turn.z**2), 2 * (turn.x * turn.z + turn.y * turn.w)], pose[0, [0, 2]], atol=1e-12)
+        [1 - 2 * (turn.y**2 + turn.z**2), 2 * (turn.x * turn.z + turn.y * turn.w)], pose[0, [0, 2]], atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ["four_bar", "bouncing_ball", "thesis_7_1", "rolling_coin", "panda_cutter"])
@@ -152,7 +158,6 @@ class Slow(Recorder):
     """A disk that takes its time, and may become full."""
 
     delay, room = 0.01, None
-
 
     def _open(self, path):
         file = super()._open(path)
@@ -238,7 +243,7 @@ def test_disk_full_expect_error_and_losses(tmp_path, monkeypatch):
 
 # ---- kill -9 -----------------------------------------------------------------------------------------
 
-CHILD = '''
+CHILD = """
 import sys, time
 import constrained_dynamics as cd
 from constrained_dynamics.recording import Recorder
@@ -250,7 +255,7 @@ while True:
     if recorder.report.recorded % 100 == 0:
         print(recorder.report.written, flush=True)
     time.sleep(0.0005)
-'''
+"""
 
 
 def test_kill_expect_all_but_the_last_chunk(tmp_path):
@@ -297,12 +302,13 @@ def test_bad_input_expect_messages(tmp_path, pendulum):
     path = str(tmp_path / "run.mcap")
     with Recorder(path, dynamics) as recorder:
         for call, what in [
-                (lambda: Recorder(path, dynamics, capacity=0), "capacity is 0"),
-                (lambda: Recorder(path, dynamics, chunk_size=1), "chunk_size is 1"),
-                (lambda: Recorder(path, dynamics, epoch=float("nan")), "epoch is nan"),
-                (lambda: recorder.record_sample([1.0]), "numbers are needed"),
-                (lambda: recorder.record(swinging_at(pendulum, -1.0)), "-1.0 s"),
-                (lambda: recording.check(__file__), "no MCAP file")]:
+            (lambda: Recorder(path, dynamics, capacity=0), "capacity is 0"),
+            (lambda: Recorder(path, dynamics, chunk_size=1), "chunk_size is 1"),
+            (lambda: Recorder(path, dynamics, epoch=float("nan")), "epoch is nan"),
+            (lambda: recorder.record_sample([1.0]), "numbers are needed"),
+            (lambda: recorder.record(swinging_at(pendulum, -1.0)), "-1.0 s"),
+            (lambda: recording.check(__file__), "no MCAP file"),
+        ]:
             with pytest.raises(ValueError) as error:
                 call()
             assert what in str(error.value)

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Runs, records, threads, scenarios."""
+
 import csv
 import os
 import signal
@@ -11,10 +12,10 @@ import time
 
 import numpy as np
 import pytest
-
-import constrained_dynamics as cd
 from conftest import SMALL_EXAMPLES
 from test_dynamics import LENGTH, rod
+
+import constrained_dynamics as cd
 
 
 def swinging(pendulum, **options):
@@ -46,9 +47,9 @@ def test_record_expect_arrays_without_copies(pendulum):
 
 def test_solve_expect_views_and_inputs_in_place(pendulum):
     dynamics = cd.Dynamics(pendulum, [rod(pendulum)])
-    workspace = cd.Workspace(dynamics)
-    view = workspace.solution.acceleration
+    workspace = cd.Workspace(dynamics, cd.State([0.0, -LENGTH], [0.0, 0.0]))
     assert dynamics.solve(np.array([0.0, -LENGTH]), np.zeros(2), workspace=workspace) == cd.Status.OK
+    view = workspace.solution.acceleration
     assert view.ctypes.data == workspace.solution.acceleration.ctypes.data
     np.testing.assert_allclose(view, [0.0, 0.0], atol=1e-12)
     with pytest.raises(ValueError):
@@ -59,11 +60,9 @@ def test_solve_expect_views_and_inputs_in_place(pendulum):
 
 
 def test_input_function_expect_work_equal_energy(pendulum):
-    system = cd.AnalyticSystem(
-        ["a"], "da^2/2", potential="-9.81*cos(a)", inputs={"motor": {"a": 1}})
+    system = cd.AnalyticSystem(["a"], "da^2/2", potential="-9.81*cos(a)", inputs={"motor": {"a": 1}})
     dynamics = cd.Dynamics(system)
-    simulation = cd.Simulation(
-        dynamics, cd.State([0.1], [0.0]), step=1e-3, inputs=lambda t, q, u: [2.0 * np.cos(t)])
+    simulation = cd.Simulation(dynamics, cd.State([0.1], [0.0]), step=1e-3, inputs=lambda t, q, u: [2.0 * np.cos(t)])
     record = simulation.run(2.0, 1e-3)
     power = record.inputs[:, 0] * record.u[:, 0]
     work = np.sum((power[1:] + power[:-1]) / 2 * np.diff(record.time))
@@ -75,6 +74,7 @@ def test_input_function_expect_work_equal_energy(pendulum):
 
 def test_input_function_that_raises_expect_run_to_end(pendulum, monkeypatch):
     import sys
+
     messages = []
     monkeypatch.setattr(sys, "unraisablehook", lambda report: messages.append(str(report.exc_value)))
     system = cd.AnalyticSystem(["a"], "da^2/2", inputs={"motor": {"a": 1}})
@@ -151,8 +151,7 @@ def test_bouncing_ball_expect_events_of_textbook():
     floor = cd.FormulaConstraint("floor", system, cd.RowLevel.POSITION, ["y"])
     dynamics = cd.Dynamics(system, [floor])
     contacts = cd.ContactSet(dynamics.constraints, [cd.Contact(0, side=-1.0, restitution=0.5)])
-    simulation = cd.Simulation(
-        dynamics, cd.State([1.0], [0.0]), integrator=cd.Integrator.DOPRI5, contacts=contacts)
+    simulation = cd.Simulation(dynamics, cd.State([1.0], [0.0]), integrator=cd.Integrator.DOPRI5, contacts=contacts)
     record = simulation.run(1.0, 0.05)
     impacts = [event for event in record.events if event.kind == cd.EventKind.IMPACT]
     fall = np.sqrt(2 / 9.81)
@@ -188,18 +187,17 @@ def test_scenario_expect_same_numbers_as_the_command(tmp_path):
     if not program:
         pytest.skip("CDYN_PROGRAM is not set")
     file = tmp_path / "run.csv"
-    subprocess.run([program, "run", path, "--until", "0.5", "--csv", file, "--quiet"], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [program, "run", path, "--until", "0.5", "--csv", file, "--quiet"], check=True, stdout=subprocess.DEVNULL
+    )
     with open(file, newline="") as lines:
         table = list(csv.DictReader(lines))
     assert len(table) == len(record)
     for i, name in enumerate(record.coordinate_names):
         np.testing.assert_array_equal(record.q[:, i], [float(line["q." + name]) for line in table])
     for i, name in enumerate(record.dynamics.constraints.row_names):
-        np.testing.assert_array_equal(
-            record.multipliers[:, i], [float(line["lambda." + name]) for line in table])
-    np.testing.assert_array_equal(
-        record.wrench_force[:, 0, 2], [float(line["force.loop.z"]) for line in table])
+        np.testing.assert_array_equal(record.multipliers[:, i], [float(line["lambda." + name]) for line in table])
+    np.testing.assert_array_equal(record.wrench_force[:, 0, 2], [float(line["force.loop.z"]) for line in table])
 
 
 @pytest.mark.parametrize("name", SMALL_EXAMPLES)
@@ -214,8 +212,8 @@ def test_examples_expect_to_load_and_start(name):
 
 def test_scenario_linearised_expect_equilibrium_eigenvalues():
     scenario = cd.Scenario.from_text(
-        "system: {coordinates: [a], kinetic: da^2/2, potential: -g*cos(a), parameters: {g: 4}}\n"
-        "initial: {q: {a: 0}}")
+        "system: {coordinates: [a], kinetic: da^2/2, potential: -g*cos(a), parameters: {g: 4}}\ninitial: {q: {a: 0}}"
+    )
     model = cd.linearise_scenario(scenario)
     np.testing.assert_allclose(np.sort(model.eigenvalues.imag), [-2.0, 2.0], rtol=1e-9)
 

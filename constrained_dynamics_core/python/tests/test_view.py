@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """The live view: the run behind it, its server, and a real browser."""
+
 import http.client
 import json
 import socket
@@ -10,13 +11,13 @@ import time
 
 import numpy as np
 import pytest
+from browser import PROGRAM, Browser
+from conftest import SMALL_EXAMPLES
+from test_page import read_png
 
 import constrained_dynamics as cd
 from constrained_dynamics import live, view
 from constrained_dynamics.live import LiveRun
-from browser import PROGRAM, Browser
-from conftest import SMALL_EXAMPLES
-from test_page import read_png
 
 needs_browser = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium")
 PENDULUM = """
@@ -123,10 +124,11 @@ def test_gravity_of_a_robot_expect_a_slider():
     run.command("parameter", name="gravity", value=3.0)
     after = run.state()
     assert after["parameters"] == {"gravity": 3.0}
-    np.testing.assert_allclose(
-        np.array(after["multipliers"]) / before["multipliers"], 3.0 / 9.81, rtol=1e-9)  # at rest
-    assert LiveRun(cd.example("thesis_2_1")).parameters().keys() == dict(
-        cd.Scenario.load(cd.example("thesis_2_1")).parameters).keys()
+    np.testing.assert_allclose(np.array(after["multipliers"]) / before["multipliers"], 3.0 / 9.81, rtol=1e-9)  # at rest
+    assert (
+        LiveRun(cd.example("thesis_2_1")).parameters().keys()
+        == dict(cd.Scenario.load(cd.example("thesis_2_1")).parameters).keys()
+    )
 
 
 def test_real_time_expect_the_pace_of_the_clock(pendulum_file):
@@ -152,18 +154,25 @@ def test_real_time_expect_the_pace_of_the_clock(pendulum_file):
 def test_bad_commands_expect_messages(pendulum_file):
     run = LiveRun(pendulum_file)
     for action, values, what in [
-            ("jump", {}, "there is no command 'jump'"), ("push", {"body": "moon", "impulse": [1]}, "moon"),
-            ("push", {"body": "dx", "impulse": ["a"]}, "impulse is 'a'"),
-            ("push", {"body": "dx", "impulse": 3}, "impulse is 3"), ("push", {"body": "dx", "impulse": []}, "impulse"),
-            ("push", {"body": "dx", "impulse": [10 ** 400]}, "impulse is 1000"),
-            ("push", {"body": "dx", "impulse": [10 ** 9000]}, "an integer of"),
-            ("parameter", {"name": "m", "value": "2"}, "m is '2'"), ("parameter", {"name": "m", "value": True}, "m is True"),
-            ("parameter", {"name": "m", "value": None}, "m is None"), ("parameter", {"name": ["m"], "value": 1}, "parameter"),
-            ("speed", {"value": float("nan")}, "speed is nan"),
-            ("parameter", {"name": "k", "value": 1}, "there is no parameter 'k'"),
-            ("parameter", {"name": "m", "value": -1.0}, "m = -1"), ("parameter", {"name": "l", "value": 0}, "l = 0"),
-            ("switch", {"name": "rope", "active": True}, "rope"),
-            ("task", {"name": "t", "enabled": True}, "no servo-constraints"), ("play", {"now": 1}, "command play")]:
+        ("jump", {}, "there is no command 'jump'"),
+        ("push", {"body": "moon", "impulse": [1]}, "moon"),
+        ("push", {"body": "dx", "impulse": ["a"]}, "impulse is 'a'"),
+        ("push", {"body": "dx", "impulse": 3}, "impulse is 3"),
+        ("push", {"body": "dx", "impulse": []}, "impulse"),
+        ("push", {"body": "dx", "impulse": [10**400]}, "impulse is 1000"),
+        ("push", {"body": "dx", "impulse": [10**9000]}, "an integer of"),
+        ("parameter", {"name": "m", "value": "2"}, "m is '2'"),
+        ("parameter", {"name": "m", "value": True}, "m is True"),
+        ("parameter", {"name": "m", "value": None}, "m is None"),
+        ("parameter", {"name": ["m"], "value": 1}, "parameter"),
+        ("speed", {"value": float("nan")}, "speed is nan"),
+        ("parameter", {"name": "k", "value": 1}, "there is no parameter 'k'"),
+        ("parameter", {"name": "m", "value": -1.0}, "m = -1"),
+        ("parameter", {"name": "l", "value": 0}, "l = 0"),
+        ("switch", {"name": "rope", "active": True}, "rope"),
+        ("task", {"name": "t", "enabled": True}, "no servo-constraints"),
+        ("play", {"now": 1}, "command play"),
+    ]:
         with pytest.raises(ValueError) as error:
             run.command(action, **values)
         assert what in str(error.value)
@@ -192,7 +201,7 @@ def test_servo_expect_tasks_to_switch():
     run.command("pause")
     state = run.state()
     assert run.description()["tasks"] == ["height", "pitch", "push"]
-    assert all(task["enabled"] and not task["gave_way"] for task in state["tasks"])
+    assert all(task["enabled"] and not task["relaxed"] for task in state["tasks"])
     run.command("task", name="push", enabled=False)
     run.command("step")
     state = run.state()
@@ -231,19 +240,35 @@ def test_server_expect_page_state_and_commands(server):
     status, data = ask(server, "POST", "/command", json.dumps({"action": "pause"}))
     assert status == 200 and json.loads(data)["running"] is False
     for body, what in [
-            ("{", ""), ("[]", "object"), ('{"action": "fly"}', "fly"), ('{"value": 1}', "action"),
-            ("x" * 70000, "at most")]:
+        ("{", ""),
+        ("[]", "object"),
+        ('{"action": "fly"}', "fly"),
+        ('{"value": 1}', "action"),
+        ("x" * 70000, "at most"),
+    ]:
         status, data = ask(server, "POST", "/command", body)
         assert status == 400 and what in json.loads(data)["error"]
     assert ask(server, "GET", "/etc/passwd")[0] == 404
 
 
-@pytest.mark.parametrize("body", [
-    '{"action": "speed", "value": 1e999}', '{"action": "speed", "value": %s}' % ("9" * 5000),
-    '{"action": "speed", "value": %s}' % ("9" * 400), '{"action": "speed", "value": NaN}',
-    '{"action": "speed", "value": "1"}', '{"action": "push", "body": "dx", "impulse": {"a": 1}}',
-    '{"action": "push", "body": "dx", "impulse": [[1]]}', '{"action": ["speed"]}', '{"action": null}',
-    '{"action": "speed", "value": 1, "": 2}', "[" * 30000, b"\xff\xfe", '{"action": "parameter", "name": "m", "value": 1e-320}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"action": "speed", "value": 1e999}',
+        '{"action": "speed", "value": %s}' % ("9" * 5000),
+        '{"action": "speed", "value": %s}' % ("9" * 400),
+        '{"action": "speed", "value": NaN}',
+        '{"action": "speed", "value": "1"}',
+        '{"action": "push", "body": "dx", "impulse": {"a": 1}}',
+        '{"action": "push", "body": "dx", "impulse": [[1]]}',
+        '{"action": ["speed"]}',
+        '{"action": null}',
+        '{"action": "speed", "value": 1, "": 2}',
+        "[" * 30000,
+        b"\xff\xfe",
+        '{"action": "parameter", "name": "m", "value": 1e-320}',
+    ],
+)
 def test_server_expect_a_message_for_malformed_commands(server, body, capsys):
     status, data = ask(server, "POST", "/command", body)
     assert status == 400 and json.loads(data)["error"]
@@ -254,8 +279,12 @@ def test_server_expect_a_message_for_malformed_commands(server, body, capsys):
 @pytest.mark.parametrize("length", ["-1", "1_0", "٣", "9" * 30, "x", ""])
 def test_server_expect_a_message_for_malformed_lengths(server, length, capsys):
     with socket.create_connection(server.server_address[:2], timeout=30) as connection:
-        connection.sendall(("POST /command HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
-                            "Content-Length: %s\r\n\r\n" % (server.server_address[1], length)).encode("utf-8"))
+        connection.sendall(
+            (
+                "POST /command HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
+                "Content-Length: %s\r\n\r\n" % (server.server_address[1], length)
+            ).encode("utf-8")
+        )
         assert connection.recv(100).startswith(b"HTTP/1.1 400")
     assert "Traceback" not in capsys.readouterr().err
 
@@ -323,7 +352,8 @@ def test_browser_expect_motion_slider_push_and_switch(server, tmp_path):
         assert 1.5 < heavier / force < 2.5
         # A cleared field is no 0: the value stays, and so does the field.
         browser.evaluate("""(() => { const n = document.querySelector('input[name=g]').parentNode
-                            .querySelector('input[type=number]'); n.value = ''; n.dispatchEvent(new Event('change')); })()""")
+                            .querySelector('input[type=number]');
+                    n.value = ''; n.dispatchEvent(new Event('change')); })()""")
         browser.wait("document.getElementById('notes').textContent.includes('g: not a number')")
         field = "document.querySelector('input[name=g]').parentNode.querySelector('input[type=number]').value"
         assert float(browser.evaluate(field)) == 19.62
@@ -342,7 +372,10 @@ def test_browser_expect_motion_slider_push_and_switch(server, tmp_path):
         browser.screenshot(tmp_path / "off.png")
         assert browser.evaluate("window.pageErrors") == [] and browser.messages == []
     on, off = (read_png(tmp_path / name).astype(int) for name in ("on.png", "off.png"))
-    blue = lambda p: (p[:, :, 2] > 130) & (p[:, :, 0] < 90) & (p[:, :, 2] > p[:, :, 1] + 25)
+
+    def blue(p):
+        return (p[:, :, 2] > 130) & (p[:, :, 0] < 90) & (p[:, :, 2] > p[:, :, 1] + 25)
+
     scene_on, scene_off = on[60:540, 20:480], off[60:540, 20:480]
     assert len(np.unique(scene_on.reshape(-1, 3), axis=0)) > 50
     # The arrow of the force is blue; the legend's swatch stays.

@@ -13,7 +13,7 @@
 #include <Eigen/LU>
 #include <Eigen/QR>
 
-#include "analysis/derivatives_internal.hpp"
+#include "analysis/solution_differentiator.hpp"
 #include "constrained_dynamics/formulations/row_factorisation.hpp"
 
 namespace constrained_dynamics
@@ -21,10 +21,6 @@ namespace constrained_dynamics
 
 namespace
 {
-
-// Step of the fourth-order differences: their error h⁴ and their rounding ε/h are both below 1e-12
-// for terms that vary over lengths, angles and speeds of about 1.
-constexpr double kStep = 1e-3;
 
 /// target(rows_i) −= Σ_j Γ_ij values(rows_j), row by row.
 void subtract_gain(
@@ -53,6 +49,8 @@ SolutionDifferentiator::SolutionDifferentiator(
   const Dynamics & dynamics, Workspace & workspace, const DerivativeOptions & options)
 : dynamics_(dynamics),
   workspace_(workspace),
+  evaluation_(WorkspaceAccess::evaluation(workspace)),
+  of_(evaluation_.of()),
   options_(options),
   n_(dynamics.system().speed_count()),
   m_(dynamics.constraints().row_count())
@@ -62,8 +60,9 @@ SolutionDifferentiator::SolutionDifferentiator(
 Status SolutionDifferentiator::solve_here()
 {
   // By rows and terms, which are needed afterwards, whatever the formulation is.
-  const Status status = dynamics_.update_rows(time_, q_, u_, workspace_);
-  return status == Status::kOk ? dynamics_.solve_rows(inputs_, workspace_) : status;
+  Status status = dynamics_.evaluate_rows(time_, q_, u_, workspace_);
+  status = status == Status::kOk ? dynamics_.evaluate_terms(workspace_) : status;
+  return status == Status::kOk ? dynamics_.solve(inputs_, workspace_) : status;
 }
 
 Status SolutionDifferentiator::run(
@@ -109,14 +108,14 @@ void SolutionDifferentiator::gather()
   active_.clear();
   for (int row = 0; row < m_; ++row)
   {
-    const int constraint = dynamics_.constraint_of_row_[static_cast<std::size_t>(row)];
+    const int constraint = of_.constraint_of_row[static_cast<std::size_t>(row)];
     if (workspace_.is_active(constraint))
     {
       active_.push_back(row);
     }
   }
   const Eigen::Index count = static_cast<Eigen::Index>(active_.size());
-  const Eigen::MatrixXd complete = complete_jacobian(dynamics_.system(), workspace_.rows_);
+  const Eigen::MatrixXd complete = complete_jacobian(dynamics_.system(), workspace_.rows());
   jacobian_.resize(count, n_);
   complete_jacobian_.resize(count, n_);
   scale_.resize(count);
@@ -125,11 +124,11 @@ void SolutionDifferentiator::gather()
   for (Eigen::Index k = 0; k < count; ++k)
   {
     const int row = active_[static_cast<std::size_t>(k)];
-    jacobian_.row(k) = workspace_.rows_.jacobian.row(row);
+    jacobian_.row(k) = workspace_.rows().jacobian.row(row);
     complete_jacobian_.row(k) = complete.row(row);
-    scale_(k) = workspace_.row_scale_(row);
-    weight_(k) = dynamics_.multiplier_weight_(row);
-    multipliers_(k) = workspace_.solution_.multipliers(row);
+    scale_(k) = workspace_.row_scale()(row);
+    weight_(k) = of_.multiplier_weight(row);
+    multipliers_(k) = workspace_.solution().multipliers(row);
   }
   mass_matrix_ = workspace_.terms().mass_matrix;
   input_matrix_ = workspace_.terms().input_matrix;
@@ -161,210 +160,6 @@ Eigen::VectorXd SolutionDifferentiator::row_multipliers(const Eigen::VectorXd & 
   return result;
 }
 
-Status SolutionDifferentiator::differentiate_terms(
-  const Eigen::VectorXd & acceleration, const Eigen::VectorXd & multipliers, Terms & out)
-{
-  const ConstraintSet & set = dynamics_.constraints();
-  const System & system = dynamics_.system();
-  SystemData & data = workspace_.system_data();
-  out.residual_q.setZero(m_, n_);
-  out.residual_u.setZero(m_, n_);
-  out.velocity_q.setZero(m_, n_);
-  out.force_q.setZero(n_, n_);
-  out.force_u.setZero(n_, n_);
-  out.constraint_is_analytic.assign(static_cast<std::size_t>(set.size()), false);
-  out.system_is_analytic =
-    !options_.force_differences && system.differentiate(data, acceleration, inputs_, out.system);
-  for (int i = 0; i < set.size() && out.system_is_analytic; ++i)
-  {
-    const Eigen::Index offset = set.row_offset(i);
-    const Eigen::Index count = set[i].row_count();
-    const Eigen::MatrixXd force_q = out.force_q;
-    const Eigen::MatrixXd force_u = out.force_u;
-    RowDerivatives block{
-      out.residual_q.middleRows(offset, count), out.residual_u.middleRows(offset, count),
-      out.velocity_q.middleRows(offset, count), out.force_q, out.force_u};
-    const bool analytic =
-      !workspace_.is_active(i) ||
-      set[i].differentiate(
-        data, out.system, multipliers.segment(offset, count), workspace_.scratch_, block);
-    out.constraint_is_analytic[static_cast<std::size_t>(i)] = analytic;
-    if (!analytic)
-    {
-      out.force_q = force_q;  // whatever the kind began with
-      out.force_u = force_u;
-    }
-  }
-  const Status status = take_differences(acceleration, multipliers, out);
-  if (status != Status::kOk)
-  {
-    return status;
-  }
-  for (int i = 0; i < set.size(); ++i)
-  {
-    if (!workspace_.is_active(i))
-    {
-      for (Eigen::MatrixXd * matrix : {&out.residual_q, &out.residual_u, &out.velocity_q})
-      {
-        matrix->middleRows(set.row_offset(i), set[i].row_count()).setZero();
-      }
-    }
-  }
-  for (const int driven : system.driven_speeds())
-  {
-    out.force_q.row(driven).setZero();
-    out.force_u.row(driven).setZero();
-  }
-  const bool finite = out.system.residual_q.allFinite() && out.system.residual_u.allFinite() &&
-                      out.system.transport.allFinite() && out.residual_q.allFinite() &&
-                      out.residual_u.allFinite() && out.velocity_q.allFinite() &&
-                      out.force_q.allFinite() && out.force_u.allFinite();
-  return finite ? Status::kOk : Status::kNonFiniteResult;
-}
-
-/// The terms without analytic derivatives, at a state, one below the other.
-Status SolutionDifferentiator::evaluate_terms(
-  double time, const Eigen::VectorXd & q, const Eigen::VectorXd & u,
-  const Eigen::VectorXd & acceleration, const Eigen::VectorXd & multipliers, const Terms & terms,
-  Eigen::VectorXd & out)
-{
-  const System & system = dynamics_.system();
-  Status status = dynamics_.update_rows(time, q, u, workspace_);
-  if (status == Status::kOk && !terms.system_is_analytic)
-  {
-    status = system.update_dynamics(workspace_.system_data());
-  }
-  if (status != Status::kOk)
-  {
-    return status;
-  }
-  const SystemTerms & at = workspace_.terms();
-  const Rows & rows = workspace_.rows();
-  Eigen::VectorXd force = Eigen::VectorXd::Zero(n_);
-  for (int i = 0; i < dynamics_.constraints().size(); ++i)
-  {
-    if (!terms.constraint_is_analytic[static_cast<std::size_t>(i)])
-    {
-      const Eigen::Index offset = dynamics_.constraints().row_offset(i);
-      const Eigen::Index count = dynamics_.constraints()[i].row_count();
-      force +=
-        rows.jacobian.middleRows(offset, count).transpose() * multipliers.segment(offset, count);
-    }
-  }
-  Eigen::VectorXd residual = Eigen::VectorXd::Zero(n_);
-  if (!terms.system_is_analytic)
-  {
-    residual = at.mass_matrix * acceleration - at.force - at.input_matrix * inputs_;
-  }
-  out.resize(2 * n_ + 2 * at.rates.size() + 2 * m_);
-  out << residual, at.rates, at.kinematic_matrix * acceleration + at.acceleration_bias,
-    complete_jacobian(system, rows) * acceleration - rows.bias, rows.velocity, force;
-  return Status::kOk;
-}
-
-Status SolutionDifferentiator::take_differences(
-  const Eigen::VectorXd & acceleration, const Eigen::VectorXd & multipliers, Terms & out)
-{
-  const bool all_rows = std::all_of(
-    out.constraint_is_analytic.begin(), out.constraint_is_analytic.end(),
-    [](bool is) { return is; });
-  if (out.system_is_analytic && all_rows)
-  {
-    return Status::kOk;
-  }
-  const ConstraintSet & set = dynamics_.constraints();
-  const System & system = dynamics_.system();
-  const Eigen::Index nq = system.coordinate_count();
-  const Eigen::MatrixXd C = workspace_.terms().kinematic_matrix;
-  const Eigen::VectorXd rates = workspace_.terms().rates;
-  if (!out.system_is_analytic)
-  {
-    out.system.resize(nq, n_);
-    out.system.acceleration = acceleration;
-    out.system.coordinate_acceleration = C * acceleration + workspace_.terms().acceleration_bias;
-  }
-  // f'(0) from f(±h), f(±2h).
-  constexpr double kNodes[] = {-2.0, -1.0, 1.0, 2.0};
-  constexpr double kWeights[] = {1.0 / 12.0, -8.0 / 12.0, 8.0 / 12.0, -1.0 / 12.0};
-  Eigen::VectorXd values;
-  for (Eigen::Index k = 0; k < 2 * n_; ++k)
-  {
-    const bool by_q = k < n_;
-    const Eigen::Index column = by_q ? k : k - n_;
-    const double step = by_q ? kStep : kStep * std::max(1.0, std::abs(u_(column)));
-    Eigen::VectorXd sum;
-    for (int node = 0; node < 4; ++node)
-    {
-      Eigen::VectorXd q = q_;
-      Eigen::VectorXd u = u_;
-      if (by_q)
-      {
-        q += kNodes[node] * step * C.col(column);
-        system.normalise(q);
-      }
-      else
-      {
-        u(column) += kNodes[node] * step;
-      }
-      const Status status = evaluate_terms(time_, q, u, acceleration, multipliers, out, values);
-      if (status != Status::kOk)
-      {
-        return status;
-      }
-      const Eigen::VectorXd part = kWeights[node] / step * values;
-      sum = node == 0 ? part : Eigen::VectorXd(sum + part);
-    }
-    if (!out.system_is_analytic)
-    {
-      (by_q ? out.system.residual_q : out.system.residual_u).col(column) = sum.head(n_);
-      if (by_q)
-      {
-        out.system.rate_q.col(column) = sum.segment(n_, nq);
-      }
-      (by_q ? out.system.coordinate_acceleration_q : out.system.coordinate_acceleration_u)
-        .col(column) = sum.segment(n_ + nq, nq);
-    }
-    for (int i = 0; i < set.size(); ++i)
-    {
-      if (!out.constraint_is_analytic[static_cast<std::size_t>(i)])
-      {
-        const Eigen::Index offset = set.row_offset(i);
-        const Eigen::Index count = set[i].row_count();
-        (by_q ? out.residual_q : out.residual_u).col(column).segment(offset, count) =
-          sum.segment(n_ + 2 * nq + offset, count);
-        if (by_q)
-        {
-          out.velocity_q.col(column).segment(offset, count) =
-            sum.segment(n_ + 2 * nq + m_ + offset, count);
-        }
-      }
-    }
-    (by_q ? out.force_q : out.force_u).col(column) += sum.tail(n_);
-  }
-  if (!out.system_is_analytic)
-  {
-    // T = C⁺ (∂q̇/∂δ − Ċ), Ċ along the motion.
-    Eigen::MatrixXd C_dot = Eigen::MatrixXd::Zero(nq, n_);
-    // No coordinate moves further than in the other differences.
-    const double step = kStep / std::max(1.0, nq > 0 ? rates.cwiseAbs().maxCoeff() : 0.0);
-    for (int node = 0; node < 4; ++node)
-    {
-      const double ahead = kNodes[node] * step;
-      Eigen::VectorXd q = q_ + ahead * rates;
-      const Status status =
-        system.update_kinematics(time_ + ahead, q, u_, workspace_.system_data());
-      if (status != Status::kOk)
-      {
-        return status;
-      }
-      C_dot += kWeights[node] / step * workspace_.terms().kinematic_matrix;
-    }
-    out.system.transport =
-      Eigen::ColPivHouseholderQR<Eigen::MatrixXd>(C).solve(out.system.rate_q - C_dot);
-  }
-  return Status::kOk;
-}
-
 /// The derivatives of b that stabilisation adds.
 void SolutionDifferentiator::stabilise(
   const SolutionDerivatives & rows, Eigen::MatrixXd & residual_q,
@@ -375,61 +170,42 @@ void SolutionDifferentiator::stabilise(
   {
     return;
   }
-  subtract_gain(stabilisation.velocity_gain, dynamics_.position_rows_, rows.velocity_q, residual_q);
-  subtract_gain(stabilisation.velocity_gain, dynamics_.position_rows_, rows.velocity_u, residual_u);
-  subtract_gain(stabilisation.position_gain, dynamics_.position_rows_, rows.position_q, residual_q);
-  subtract_gain(
-    stabilisation.nonholonomic_gain, dynamics_.velocity_rows_, rows.velocity_q, residual_q);
-  subtract_gain(
-    stabilisation.nonholonomic_gain, dynamics_.velocity_rows_, rows.velocity_u, residual_u);
+  subtract_gain(stabilisation.velocity_gain, of_.position_rows, rows.velocity_q, residual_q);
+  subtract_gain(stabilisation.velocity_gain, of_.position_rows, rows.velocity_u, residual_u);
+  subtract_gain(stabilisation.position_gain, of_.position_rows, rows.position_q, residual_q);
+  subtract_gain(stabilisation.nonholonomic_gain, of_.velocity_rows, rows.velocity_q, residual_q);
+  subtract_gain(stabilisation.nonholonomic_gain, of_.velocity_rows, rows.velocity_u, residual_u);
 }
 
-// (E17): Q δu̇ − Aᵀ δλ = −∂e + ∂(Aᵀ) λ,  A δu̇ = −∂(A u̇ − b), e = Q u̇ − P − G τ, by the null space
-// of the rows (E4, E5).
-Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & out)
+/// Derivatives of φ, φ̇ and ψ.
+void SolutionDifferentiator::differentiate_rows(
+  const Terms & terms, SolutionDerivatives & out) const
 {
-  const Eigen::Index count = static_cast<Eigen::Index>(active_.size());
-  const Eigen::Index l = input_matrix_.cols();
-  out.system_is_analytic = terms.system_is_analytic;
-  out.constraint_is_analytic = terms.constraint_is_analytic;
-  out.transport = terms.system.transport;
   out.velocity_q = terms.velocity_q;
   out.position_q.setZero(m_, n_);
   out.velocity_u.setZero(m_, n_);
-  for (Eigen::Index k = 0; k < count; ++k)
+  for (std::size_t k = 0; k < active_.size(); ++k)
   {
-    const int row = active_[static_cast<std::size_t>(k)];
-    const RowLevel level = dynamics_.level_of_row_[static_cast<std::size_t>(row)];
+    const int row = active_[k];
+    const RowLevel level = of_.level_of_row[static_cast<std::size_t>(row)];
+    const auto jacobian = complete_jacobian_.row(static_cast<Eigen::Index>(k));
     if (level == RowLevel::kPosition)
     {
-      out.position_q.row(row) = complete_jacobian_.row(k);
+      out.position_q.row(row) = jacobian;
     }
     if (level != RowLevel::kAcceleration)
     {
-      out.velocity_u.row(row) = complete_jacobian_.row(k);
+      out.velocity_u.row(row) = jacobian;
     }
   }
-  Eigen::MatrixXd residual_q = terms.residual_q;
-  Eigen::MatrixXd residual_u = terms.residual_u;
-  stabilise(out, residual_q, residual_u);
+}
 
-  // Right sides: by q, by u, by a generalized force.
-  Eigen::MatrixXd force_side(n_, 3 * n_);
-  force_side << terms.force_q - terms.system.residual_q, terms.force_u - terms.system.residual_u,
-    Eigen::MatrixXd::Identity(n_, n_);
-  Eigen::MatrixXd row_side = Eigen::MatrixXd::Zero(count, 3 * n_);
-  for (Eigen::Index k = 0; k < count; ++k)
-  {
-    const int row = active_[static_cast<std::size_t>(k)];
-    row_side.row(k).head(n_) = -residual_q.row(row);
-    row_side.row(k).segment(n_, n_) = -residual_u.row(row);
-  }
-  for (const int driven : dynamics_.system().driven_speeds())
-  {
-    row_side -=
-      complete_jacobian_.col(driven) * force_side.row(driven) / mass_matrix_(driven, driven);
-  }
-
+/// The solutions δu̇ of (E17) for right sides of forces and rows, a column each:
+///     Q δu̇ − Aᵀ δλ = force_side,   A δu̇ = row_side,
+/// by the null space of the rows (E4, E5).
+Eigen::MatrixXd SolutionDifferentiator::solve_accelerations(
+  const Eigen::MatrixXd & force_side, const Eigen::MatrixXd & row_side)
+{
   const Eigen::Index r = factorisation_->rank();
   const Eigen::Index p = n_ - r;
   const Eigen::VectorXi & order = factorisation_->order();
@@ -442,9 +218,9 @@ Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & 
   {
     basis(order(r + i), i) = 1.0;
   }
-  Eigen::MatrixXd change = Eigen::MatrixXd::Zero(n_, 3 * n_);  // δu̇
+  Eigen::MatrixXd change = Eigen::MatrixXd::Zero(n_, force_side.cols());
   Eigen::VectorXd beta(r);
-  for (Eigen::Index column = 0; column < 3 * n_ && r > 0; ++column)
+  for (Eigen::Index column = 0; column < change.cols() && r > 0; ++column)
   {
     factorisation_->particular(row_side.col(column), beta);
     for (Eigen::Index i = 0; i < r; ++i)
@@ -458,12 +234,43 @@ Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & 
     const Eigen::MatrixXd reduced = basis.transpose() * (force_side - mass_matrix_ * change);
     change += basis * inertia.solve(reduced);
   }
+  return change;
+}
+
+// (E17) with the right sides −∂e + ∂(Aᵀ) λ and −∂(A u̇ − b), e = Q u̇ − P − G τ.
+Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & out)
+{
+  out.system_is_analytic = terms.system_is_analytic;
+  out.constraint_is_analytic = terms.constraint_is_analytic;
+  out.transport = terms.system.transport;
+  differentiate_rows(terms, out);
+  Eigen::MatrixXd residual_q = terms.residual_q;
+  Eigen::MatrixXd residual_u = terms.residual_u;
+  stabilise(out, residual_q, residual_u);
+
+  // Right sides: by q, by u, by a generalized force.
+  Eigen::MatrixXd force_side(n_, 3 * n_);
+  force_side << terms.force_q - terms.system.residual_q, terms.force_u - terms.system.residual_u,
+    Eigen::MatrixXd::Identity(n_, n_);
+  const Eigen::Index count = static_cast<Eigen::Index>(active_.size());
+  Eigen::MatrixXd row_side = Eigen::MatrixXd::Zero(count, 3 * n_);
+  for (Eigen::Index k = 0; k < count; ++k)
+  {
+    const int row = active_[static_cast<std::size_t>(k)];
+    row_side.row(k).head(n_) = -residual_q.row(row);
+    row_side.row(k).segment(n_, n_) = -residual_u.row(row);
+  }
+  for (const int driven : dynamics_.system().driven_speeds())
+  {
+    row_side -=
+      complete_jacobian_.col(driven) * force_side.row(driven) / mass_matrix_(driven, driven);
+  }
+  const Eigen::MatrixXd change = solve_accelerations(force_side, row_side);  // δu̇
   // δF^c = Q δu̇ + ∂e; by a force: Q δu̇ − 1.
   Eigen::MatrixXd force_change = mass_matrix_ * change;
   force_change.leftCols(n_) += terms.system.residual_q;
   force_change.middleCols(n_, n_) += terms.system.residual_u;
   force_change.rightCols(n_) -= Eigen::MatrixXd::Identity(n_, n_);
-
   Eigen::MatrixXd multiplier_change;
   const Status status = differentiate_multipliers(terms, force_change, multiplier_change);
   if (status != Status::kOk)
@@ -485,7 +292,7 @@ Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & 
   out.multipliers_q = all.leftCols(n_);
   out.multipliers_u = all.middleCols(n_, n_);
   out.multipliers_input = all.rightCols(n_) * input_matrix_;
-  if (l == 0)
+  if (input_matrix_.cols() == 0)
   {
     out.multipliers_input.resize(m_, 0);
   }

@@ -108,13 +108,12 @@ InertiaReport judge(const Dynamics & dynamics, const Workspace & workspace)
 InertiaReport analyse_inertia(const Dynamics & dynamics, const State & state, Workspace & workspace)
 {
   constexpr int kSamples = 8;
-  constexpr double kSpread = 1e-2;  // as Dynamics::analyse
+  constexpr double kSpread = 1e-2;  // as Workspace::reset
   constexpr unsigned kSeed = 20260103U;
   const auto evaluate = [&](const State & at)
   {
-    const Status status = dynamics.update_rows(at.time, at.q, at.u, workspace);
-    return status == Status::kOk ? dynamics.system().update_dynamics(workspace.system_data())
-                                 : status;
+    const Status status = dynamics.evaluate_rows(at.time, at.q, at.u, workspace);
+    return status == Status::kOk ? dynamics.evaluate_terms(workspace) : status;
   };
   const Status status = evaluate(state);
   if (status != Status::kOk)

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <functional>
 #include <utility>
 
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
 
-#include "constrained_dynamics/formula/formula.hpp"
+#include "analysis/factor_terms.hpp"
 
 namespace constrained_dynamics
 {
@@ -27,93 +25,6 @@ using Eigen::VectorXd;
 constexpr int kMostActive = 10;
 /// Largest number of combinations tried for one number of factors.
 constexpr double kMostCombinations = 4e5;
-
-/// One function f of the library; μ = Π exp(c f). Where f = ln|base| the factor is base^c.
-struct Term
-{
-  std::string text;  // of the base, or of f
-  bool logarithm;    // f = ln|text|, otherwise f = text
-  bool signed_base;  // the base may be negative
-  double cost;       // preference among equals
-  std::function<void(const VectorXd & x, VectorXd & gradient)> gradient;  // adds; of f
-};
-
-std::string quoted(const std::string & name)
-{
-  return FormulaContext::is_identifier(name) ? name : "`" + name + "`";
-}
-
-std::vector<Term> library(const std::vector<std::string> & names, const std::vector<Index> & active)
-{
-  std::vector<Term> result;
-  const auto add = [&](
-                     std::string text, bool logarithm, bool signed_base, double cost,
-                     std::function<void(const VectorXd &, VectorXd &)> gradient) {
-    result.push_back({std::move(text), logarithm, signed_base, cost, std::move(gradient)});
-  };
-  const auto name = [&](Index i) { return quoted(names[static_cast<std::size_t>(i)]); };
-  for (const Index i : active)
-  {
-    add(name(i), true, true, 0.0, [i](const VectorXd & x, VectorXd & g) { g(i) += 1.0 / x(i); });
-  }
-  for (const Index i : active)
-  {
-    const std::string n = name(i);
-    add(n, false, true, 1.0, [i](const VectorXd &, VectorXd & g) { g(i) += 1.0; });
-    add(
-      "sin(" + n + ")", true, true, 2.0,
-      [i](const VectorXd & x, VectorXd & g) { g(i) += 1.0 / std::tan(x(i)); });
-    add(
-      "cos(" + n + ")", true, true, 2.0,
-      [i](const VectorXd & x, VectorXd & g) { g(i) -= std::tan(x(i)); });
-    add(n + "^2", false, false, 3.0, [i](const VectorXd & x, VectorXd & g) { g(i) += 2.0 * x(i); });
-    for (const double sign : {1.0, -1.0})
-    {
-      add(
-        std::string("(1 ") + (sign > 0.0 ? "+ " : "- ") + n + ")", true, true, 4.0,
-        [i, sign](const VectorXd & x, VectorXd & g) { g(i) += sign / (1.0 + sign * x(i)); });
-      add(
-        std::string("(1 ") + (sign > 0.0 ? "+ " : "- ") + n + "^2)", true, sign < 0.0, 4.0,
-        [i, sign](const VectorXd & x, VectorXd & g)
-        { g(i) += 2.0 * sign * x(i) / (1.0 + sign * x(i) * x(i)); });
-    }
-  }
-  for (std::size_t k = 0; k < active.size(); ++k)
-  {
-    for (std::size_t l = k + 1; l < active.size(); ++l)
-    {
-      const Index i = active[k];
-      const Index j = active[l];
-      add(
-        "(" + name(i) + "^2 + " + name(j) + "^2)", true, false, 2.0,
-        [i, j](const VectorXd & x, VectorXd & g)
-        {
-          const double r2 = x(i) * x(i) + x(j) * x(j);
-          g(i) += 2.0 * x(i) / r2;
-          g(j) += 2.0 * x(j) / r2;
-        });
-      for (const double sign : {1.0, -1.0})
-      {
-        add(
-          "(" + name(i) + (sign > 0.0 ? " + " : " - ") + name(j) + ")", true, true, 3.0,
-          [i, j, sign](const VectorXd & x, VectorXd & g)
-          {
-            const double sum = x(i) + sign * x(j);
-            g(i) += 1.0 / sum;
-            g(j) += sign / sum;
-          });
-      }
-      add(
-        name(i) + "*" + name(j), false, true, 4.0,
-        [i, j](const VectorXd & x, VectorXd & g)
-        {
-          g(i) += x(j);
-          g(j) += x(i);
-        });
-    }
-  }
-  return result;
-}
 
 /// The coordinates that a form, or its coefficients, contain.
 std::vector<Index> active_coordinates(const std::vector<FactorSample> & samples)
@@ -154,7 +65,8 @@ struct Equations
   VectorXd y;
 };
 
-Equations equations(const std::vector<Term> & terms, const std::vector<FactorSample> & samples)
+Equations equations(
+  const std::vector<FactorTerm> & terms, const std::vector<FactorSample> & samples)
 {
   const Index frame = samples.front().form.size();
   const Index pairs = frame * (frame - 1) / 2;
@@ -194,42 +106,11 @@ Equations equations(const std::vector<Term> & terms, const std::vector<FactorSam
   return result;
 }
 
-/// The nearest fraction with a small denominator, if it is near enough.
-std::optional<std::pair<int, int>> simple_fraction(double value)
-{
-  for (int denominator = 1; denominator <= 6; ++denominator)
-  {
-    const double numerator = std::round(value * denominator);
-    if (
-      std::abs(numerator) <= 60.0 && numerator != 0.0 &&
-      std::abs(value - numerator / denominator) <= 1e-4 * std::max(0.1, std::abs(value)))
-    {
-      return std::make_pair(static_cast<int>(numerator), denominator);
-    }
-  }
-  return std::nullopt;
-}
-
-/// A number without superfluous digits.
-std::string number(double value)
-{
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.10g", value);
-  return text;
-}
-
-struct Candidate
-{
-  std::vector<Index> terms;
-  VectorXd exponents;
-  double cost = 0.0;
-};
-
 class Search
 {
 public:
   Search(
-    std::vector<Term> terms, const std::vector<FactorSample> & samples,
+    std::vector<FactorTerm> terms, const std::vector<FactorSample> & samples,
     const std::vector<FactorSample> & fresh, double tolerance)
   : terms_(std::move(terms)),
     fit_(equations(terms_, samples)),
@@ -254,7 +135,7 @@ public:
     square_ = fit_.y.squaredNorm();
   }
 
-  std::optional<Candidate> best(int count)
+  std::optional<FactorCandidate> best(int count)
   {
     best_.reset();
     const double n = static_cast<double>(useful_.size());
@@ -328,7 +209,7 @@ private:
     {
       return;
     }
-    Candidate candidate;
+    FactorCandidate candidate;
     candidate.terms = chosen;
     candidate.exponents = qr.solve(fit_.y);
     VectorXd rounded = candidate.exponents;
@@ -337,7 +218,7 @@ private:
     {
       const auto fraction = simple_fraction(rounded(i));
       rounded(i) = fraction ? static_cast<double>(fraction->first) / fraction->second
-                            : std::stod(number(rounded(i)));
+                            : std::stod(decimal(rounded(i)));
       rounding_cost += fraction ? 2.0 * (fraction->second - 1) : 20.0;
       candidate.cost += terms_[static_cast<std::size_t>(chosen[static_cast<std::size_t>(i)])].cost +
                         0.1 * std::abs(rounded(i));
@@ -366,7 +247,7 @@ private:
     }
   }
 
-  std::vector<Term> terms_;
+  std::vector<FactorTerm> terms_;
   Equations fit_;
   Equations check_;
   double tolerance_;
@@ -374,85 +255,8 @@ private:
   MatrixXd gram_;
   VectorXd moment_;
   double square_ = 0.0;
-  std::optional<Candidate> best_;
+  std::optional<FactorCandidate> best_;
 };
-
-/// base^exponent with exponent > 0.
-std::string power(const Term & term, double exponent)
-{
-  const auto fraction = simple_fraction(exponent);
-  const bool integer = fraction && fraction->second == 1;
-  std::string base = term.text;
-  if (!integer && term.signed_base)
-  {
-    base = base.front() == '(' ? "abs" + base : "abs(" + base + ")";
-  }
-  if (integer && fraction->first == 1)
-  {
-    return base;
-  }
-  if (integer)
-  {
-    return base + "^" + std::to_string(fraction->first);
-  }
-  return base + "^" +
-         (fraction
-            ? "(" + std::to_string(fraction->first) + "/" + std::to_string(fraction->second) + ")"
-            : number(exponent));
-}
-
-std::string text_of(const std::vector<Term> & terms, const Candidate & candidate)
-{
-  std::vector<std::string> above;
-  std::vector<std::string> below;
-  std::string exponent;
-  for (std::size_t i = 0; i < candidate.terms.size(); ++i)
-  {
-    const Term & term = terms[static_cast<std::size_t>(candidate.terms[i])];
-    const double c = candidate.exponents(static_cast<Index>(i));
-    if (term.logarithm)
-    {
-      (c > 0.0 ? above : below).push_back(power(term, std::abs(c)));
-      continue;
-    }
-    const double size = std::abs(c);
-    const auto fraction = simple_fraction(size);
-    std::string product = term.text;
-    if (fraction && fraction->first != 1)
-    {
-      product = std::to_string(fraction->first) + "*" + product;
-    }
-    if (fraction && fraction->second != 1)
-    {
-      product += "/" + std::to_string(fraction->second);
-    }
-    if (!fraction)
-    {
-      product = number(size) + "*" + product;
-    }
-    exponent += exponent.empty() ? (c < 0.0 ? "-" : "") : (c < 0.0 ? " - " : " + ");
-    exponent += product;
-  }
-  if (!exponent.empty())
-  {
-    above.push_back("exp(" + exponent + ")");
-  }
-  const auto join = [](const std::vector<std::string> & factors)
-  {
-    std::string result;
-    for (const std::string & factor : factors)
-    {
-      result += (result.empty() ? "" : "*") + factor;
-    }
-    return result;
-  };
-  std::string result = above.empty() ? "1" : join(above);
-  if (!below.empty())
-  {
-    result += "/" + (below.size() == 1 ? below.front() : "(" + join(below) + ")");
-  }
-  return result;
-}
 
 }  // namespace
 
@@ -469,11 +273,11 @@ std::optional<std::string> find_integrating_factor(
   {
     return std::nullopt;
   }
-  const std::vector<Term> terms = library(names, active);
+  const std::vector<FactorTerm> terms = factor_terms(names, active);
   Search search(terms, samples, fresh, tolerance);
   for (int count = 1; count <= 3; ++count)
   {
-    if (const std::optional<Candidate> found = search.best(count))
+    if (const std::optional<FactorCandidate> found = search.best(count))
     {
       return text_of(terms, *found);
     }

@@ -71,18 +71,15 @@ Eigen::MatrixXd control_matrix(const System & system, const Workspace & workspac
 UnderactuationReport analyse_underactuation(
   const Dynamics & dynamics, const State & state, Workspace & workspace)
 {
-  Status status = dynamics.update_rows(state.time, state.q, state.u, workspace);
-  if (status == Status::kOk)
-  {
-    status = dynamics.system().update_dynamics(workspace.system_data());
-  }
+  Status status = dynamics.evaluate_rows(state.time, state.q, state.u, workspace);
+  status = status == Status::kOk ? dynamics.evaluate_terms(workspace) : status;
   if (status != Status::kOk)
   {
     throw std::invalid_argument(
       std::string("the system cannot be evaluated at the given state: status ") +
       to_string(status));
   }
-  const SystemTerms & terms = workspace.terms();
+  const Terms terms = workspace.terms();
   const Eigen::MatrixXd basis = null_space(active_rows(dynamics, workspace));  // A2ᵀ
   UnderactuationReport report;
   report.degrees_of_freedom = static_cast<int>(basis.cols());

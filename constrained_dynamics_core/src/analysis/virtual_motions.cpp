@@ -3,25 +3,32 @@
 
 #include "analysis/virtual_motions.hpp"
 
-#include <Eigen/SVD>
+#include <Eigen/QR>
 
 namespace constrained_dynamics
 {
 
-Eigen::MatrixXd null_space(Eigen::MatrixXd rows)
+Eigen::MatrixXd unit_rows(Eigen::MatrixXd rows)
+{
+  for (Eigen::Index i = 0; i < rows.rows(); ++i)
+  {
+    rows.row(i).normalize();  // leaves zeros alone
+  }
+  return rows;
+}
+
+Eigen::MatrixXd null_space(const Eigen::MatrixXd & rows, double threshold)
 {
   const Eigen::Index n = rows.cols();
   if (rows.rows() == 0)
   {
     return Eigen::MatrixXd::Identity(n, n);
   }
-  for (Eigen::Index i = 0; i < rows.rows(); ++i)
-  {
-    rows.row(i).normalize();  // leaves zeros alone
-  }
-  Eigen::JacobiSVD<Eigen::MatrixXd> svd(rows, Eigen::ComputeFullV);
-  svd.setThreshold(kAbsent);
-  return svd.matrixV().rightCols(n - svd.rank());
+  Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr;
+  qr.setThreshold(threshold);
+  qr.compute(unit_rows(rows).transpose());
+  const Eigen::MatrixXd complete = qr.householderQ();
+  return complete.rightCols(n - qr.rank());
 }
 
 Eigen::MatrixXd active_rows(const Dynamics & dynamics, const Workspace & workspace)

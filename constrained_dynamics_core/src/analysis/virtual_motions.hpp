@@ -15,10 +15,14 @@ namespace constrained_dynamics
 // Directions below this fraction of the largest are not there.
 inline constexpr double kAbsent = 1e-9;
 
-/// An orthonormal basis of the x with `rows` x = 0; rows count by their directions.
-Eigen::MatrixXd null_space(Eigen::MatrixXd rows);
+/// Rows scaled to length 1; rows of zeros stay as they are.
+Eigen::MatrixXd unit_rows(Eigen::MatrixXd rows);
 
-/// A of the active rows, as of the last update_rows.
+/// An orthonormal basis of the x with `rows` x = 0; rows count by their directions. Those below the
+/// threshold, relative to the largest, are redundant.
+Eigen::MatrixXd null_space(const Eigen::MatrixXd & rows, double threshold = kAbsent);
+
+/// A of the active rows, at the state of the workspace.
 Eigen::MatrixXd active_rows(const Dynamics & dynamics, const Workspace & workspace);
 
 }  // namespace constrained_dynamics

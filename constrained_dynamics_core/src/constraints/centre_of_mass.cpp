@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constrained_dynamics/model/control_state_system.hpp"
 #include "constraints/validation.hpp"
 #include "model/kinematic_tree.hpp"
@@ -97,6 +98,28 @@ void CentreOfMass::do_row_sizes(
     static_cast<const TreeData &>(is_wrapped_ ? ControlStateSystem::wrapped_data(data) : data),
     jacobian);
   out.setConstant(jacobian.norm() / tree.total_mass);
+}
+
+ConstraintDescription CentreOfMass::description()
+{
+  ConstraintDescription description;
+  description.type = "centre_of_mass";
+  description.python_name = "CentreOfMass";
+  description.text =
+    "The centre of mass of all that moves stays at a position of the world. For robots only.";
+  description.equation = "centre of mass = position";
+  description.rows = "the chosen ones (position)";
+  description.keys = {
+    describe_key("rows", KeyKind::kNames, "along the axes of the world", all_rows())
+      .with_default(all_rows()),
+    describe_key("position", KeyKind::kVector, "in the world [m]; 0 unless given").optional()};
+  description.make = [](const ConstraintArguments & given)
+  {
+    return std::make_shared<const CentreOfMass>(
+      given.name, given.system, given.keys.names("rows"),
+      given.keys.has("position") ? given.keys.vector("position") : Eigen::Vector3d::Zero());
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

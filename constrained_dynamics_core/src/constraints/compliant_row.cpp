@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "constrained_dynamics/constraints/drawn_part.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -114,6 +116,8 @@ CompliantRow::CompliantRow(std::shared_ptr<const Constraint> row, const RowLaw &
 {
   set_speed_support(row_->speed_support());
 }
+
+std::vector<DrawnPart> CompliantRow::do_drawing() const { return row_->drawing(); }
 
 Status CompliantRow::do_evaluate(
   const SystemData & data, ConstraintScratch & scratch,

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "constrained_dynamics/constraints/drawn_part.hpp"
 #include "names.hpp"
 
 namespace constrained_dynamics
@@ -23,6 +24,28 @@ const char * to_string(RowLevel level) noexcept CD_NONBLOCKING
       return "velocity";
     case RowLevel::kAcceleration:
       return "acceleration";
+  }
+  return "unknown";
+}
+
+const char * to_string(DrawnKind kind) noexcept CD_NONBLOCKING
+{
+  switch (kind)
+  {
+    case DrawnKind::kPlane:
+      return "plane";
+    case DrawnKind::kLine:
+      return "line";
+    case DrawnKind::kRod:
+      return "rod";
+    case DrawnKind::kSphere:
+      return "sphere";
+    case DrawnKind::kDisk:
+      return "disk";
+    case DrawnKind::kEllipsoid:
+      return "ellipsoid";
+    case DrawnKind::kBlade:
+      return "blade";
   }
   return "unknown";
 }
@@ -54,6 +77,20 @@ Constraint::Constraint(
 }
 
 Constraint::~Constraint() = default;
+
+std::vector<DrawnPart> Constraint::drawing() const { return do_drawing(); }
+
+std::vector<DrawnPart> Constraint::do_drawing() const { return {}; }
+
+const FrameConstraint * Constraint::do_as_frame_constraint() const noexcept CD_NONBLOCKING
+{
+  return nullptr;
+}
+
+const CompliantRow * Constraint::do_as_compliant_row() const noexcept CD_NONBLOCKING
+{
+  return nullptr;
+}
 
 Status Constraint::evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
   const noexcept CD_NONBLOCKING

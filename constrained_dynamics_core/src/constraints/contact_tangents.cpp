@@ -7,6 +7,7 @@
 
 #include <Eigen/Geometry>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constraints/validation.hpp"
 
 namespace constrained_dynamics
@@ -70,6 +71,38 @@ Status ContactTangents::do_frame_rows(
   }
   out.wrench_point = motion.position + arm_;
   return Status::kOk;
+}
+
+ConstraintDescription ContactTangents::description()
+{
+  ConstraintDescription description;
+  description.type = "contact_tangents";
+  description.python_name = "ContactTangents";
+  description.text =
+    "The slip of a point or a sphere about the origin of A on a plane of B, which friction acts "
+    "on. Enforced, it is stiction.";
+  description.equation = "contact velocity along the tangents = 0";
+  description.rows = "`tangent_1`, `tangent_2` (velocity)";
+  description.keys = with_frames(
+    {describe_key("normal", KeyKind::kVector, "of the plane, in B, any length but 0")
+       .with_default(Eigen::Vector3d(Eigen::Vector3d::UnitZ())),
+     describe_key("radius", KeyKind::kNumber, "of a sphere about A [m]")
+       .at_least(0.0)
+       .with_default(0.0),
+     describe_key("tangent", KeyKind::kVector, "in B: one direction of slip instead of two")
+       .optional()});
+  description.make = [](const ConstraintArguments & given)
+  {
+    std::vector<Eigen::Vector3d> directions;
+    if (given.keys.has("tangent"))
+    {
+      directions.push_back(given.keys.vector("tangent"));
+    }
+    return std::make_shared<const ContactTangents>(
+      given.name, given.system, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      given.keys.vector("normal"), given.keys.number("radius"), directions);
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

@@ -3,6 +3,8 @@
 
 #include "constrained_dynamics/constraints/distance.hpp"
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
+#include "constrained_dynamics/constraints/drawn_part.hpp"
 #include "constraints/validation.hpp"
 
 namespace constrained_dynamics
@@ -54,6 +56,32 @@ bool Distance::do_frame_rows_along(
   const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
 {
   return rod_row(motion, length_, out.row[0]) == Status::kOk;
+}
+
+std::vector<DrawnPart> Distance::do_drawing() const
+{
+  DrawnPart rod;
+  rod.kind = DrawnKind::kRod;
+  return {rod};
+}
+
+ConstraintDescription Distance::description()
+{
+  ConstraintDescription description;
+  description.type = "distance";
+  description.python_name = "Distance";
+  description.text = "A massless rod: the origins of A and B keep their distance.";
+  description.equation = "|p_a − p_b| = length";
+  description.rows = "`distance` (position)";
+  description.keys =
+    with_frames({describe_key("length", KeyKind::kNumber, "of the rod [m]").above(0.0)});
+  description.make = [](const ConstraintArguments & given)
+  {
+    return std::make_shared<const Distance>(
+      given.name, given.system, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      given.keys.number("length"));
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
 #include "constrained_dynamics/model/analytic_system.hpp"
 #include "constrained_dynamics/model/control_state_system.hpp"
@@ -102,6 +103,27 @@ std::shared_ptr<const Constraint> make_energy_constraint(
   return std::make_shared<const FormulaConstraint>(
     name, system, RowLevel::kVelocity, std::vector<std::string>{formula.str()}, names,
     std::vector<std::string>{kLabel});
+}
+
+ConstraintDescription Energy::description(EnergyKind kind)
+{
+  const bool is_total = kind == EnergyKind::kTotal;
+  ConstraintDescription description;
+  description.type = to_string(kind);
+  description.python_name = is_total ? "Energy" : "KineticEnergy";
+  description.text = std::string("The ") + (is_total ? "total" : "kinetic") +
+                     " energy has a given value. For robots, and for textbook systems that are "
+                     "given by formulas.";
+  description.equation = is_total ? "T + V = value" : "T = value";
+  description.rows = "`energy` (velocity, nonlinear)";
+  description.keys = {
+    describe_key("value", KeyKind::kNumber, "of the energy [J]; 0 unless given").optional()};
+  description.make = [kind](const ConstraintArguments & given)
+  {
+    return make_energy_constraint(
+      given.name, given.system, kind, given.keys.has("value") ? given.keys.number("value") : 0.0);
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

@@ -4,51 +4,16 @@
 #include "constrained_dynamics/constraints/formula_binding.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
-#include <new>
 #include <set>
 #include <stdexcept>
 #include <tuple>
-
-#include "formula/sized.hpp"
 
 namespace constrained_dynamics
 {
 
 namespace
 {
-
-constexpr double kUnavailable = std::numeric_limits<double>::quiet_NaN();
-
-/// `count` scalars at `memory`.
-template <class S>
-S * scalars_at(double * memory, int count) noexcept
-{
-  constexpr int kDoubles = static_cast<int>(sizeof(S) / sizeof(double));
-  for (int i = 0; i < count; ++i)
-  {
-    ::new (static_cast<void *>(memory + kDoubles * i)) S();
-  }
-  return std::launder(reinterpret_cast<S *>(memory));
-}
-
-bool is_finite(double x) noexcept { return std::isfinite(x); }
-bool is_finite(const Dual & x) noexcept
-{
-  return std::isfinite(x.value) && std::isfinite(x.derivative);
-}
-bool is_finite(const Jet2 & x) noexcept
-{
-  return std::isfinite(x.value) && std::isfinite(x.first) && std::isfinite(x.second);
-}
-
-template <class S>
-bool are_finite(const S * x, int count) noexcept
-{
-  return std::all_of(x, x + count, [](const S & value) { return is_finite(value); });
-}
 
 const char * describe(FormulaLevel level)
 {
@@ -133,33 +98,52 @@ std::vector<FormulaBinding::Variable> FormulaBinding::all_variables(const System
   return result;
 }
 
-FormulaBinding::FormulaBinding(
-  const System & system, const FormulaNames & names, FormulaLevel level,
-  const std::vector<std::string> & formulas, const std::string & owner)
-: system_(&system), formulas_(formulas)
+/// Finds the variables that formulas use and compiles them with those alone.
+class FormulaBinding::Compiler
 {
-  for (const std::vector<std::string> * group : {&system.coordinate_names(), &system.speed_names()})
+public:
+  Compiler(const System & system, const FormulaNames & names, const std::string & owner)
+  : system_(system), names_(names), owner_(owner), all_(all_variables(system))
   {
-    if (std::find(group->begin(), group->end(), "t") != group->end())
+    named_count_ = all_.size();
+    for (const auto * group : {&system.coordinate_names(), &system.speed_names()})
     {
-      throw std::invalid_argument(
-        owner + ": the system calls a coordinate or speed 't', which formulas need for the time");
+      if (std::find(group->begin(), group->end(), "t") != group->end())
+      {
+        throw std::invalid_argument(
+          owner + ": the system calls a coordinate or speed 't', which formulas need for the time");
+      }
     }
   }
 
-  std::vector<Variable> all = all_variables(system);
-  // Index of a variable of `all` in the program that is being compiled; the rest share one place.
-  std::vector<int> places;
-  int place_of_unused = 0;
-  const auto place = [&](std::size_t i) { return i < places.size() ? places[i] : place_of_unused; };
-
-  // Frame quantities become variables when a formula first asks for them.
-  std::map<std::tuple<int, int, int>, std::size_t> frame_variables;
-  const auto resolve = [&](
-                         const std::string & function, const std::string & argument,
-                         bool first) -> std::optional<int>
+  /// The first pass finds out what is used, the second leaves out the rest.
+  void compile(const std::vector<std::string> & formulas, FormulaLevel level, FormulaBinding & out)
   {
-    const std::vector<std::string> & frames = system.frame_names();
+    const std::vector<std::size_t> used = find_used(formulas, level);
+    place_of_unused_ = static_cast<int>(used.size());
+    places_.assign(all_.size(), place_of_unused_);
+    for (std::size_t i = 0; i < used.size(); ++i)
+    {
+      places_[used[i]] = static_cast<int>(i);
+      out.variables_.push_back(all_[used[i]]);
+    }
+    out.program_ = compile_all(formulas);
+    out.variables_.resize(static_cast<std::size_t>(out.program_.variable_count()));
+  }
+
+private:
+  /// Index of a variable of `all_` in the program that is being compiled: its own in the first
+  /// pass; in the second what is not used shares one place.
+  int place(std::size_t i) const
+  {
+    const bool is_first = place_of_unused_ < 0;
+    return is_first ? static_cast<int>(i) : i < places_.size() ? places_[i] : place_of_unused_;
+  }
+
+  /// Frame quantities become variables when a formula first asks for them.
+  std::optional<int> resolve(const std::string & function, const std::string & argument)
+  {
+    const std::vector<std::string> & frames = system_.frame_names();
     const auto found = std::find(frames.begin(), frames.end(), argument);
     if (found == frames.end())
     {
@@ -171,93 +155,104 @@ FormulaBinding::FormulaBinding(
     const int frame = static_cast<int>(found - frames.begin());
     const int component = function[1] - 'x';
     const auto inserted =
-      frame_variables.insert({{static_cast<int>(kind), frame, component}, all.size()});
+      frame_variables_.insert({{static_cast<int>(kind), frame, component}, all_.size()});
     if (inserted.second)
     {
-      all.push_back({kind, frame, component, function + "(" + argument + ")"});
+      all_.push_back({kind, frame, component, function + "(" + argument + ")"});
     }
-    const std::size_t i = inserted.first->second;
-    return first ? static_cast<int>(i) : place(i);
-  };
+    return place(inserted.first->second);
+  }
 
-  const auto compile = [&](bool first) -> FormulaProgram
+  FormulaProgram compile_all(const std::vector<std::string> & formulas)
   {
     FormulaContext context;
-    const std::size_t named = all.size() - frame_variables.size();
-    for (std::size_t i = 0; i < named; ++i)
+    for (std::size_t i = 0; i < named_count_; ++i)
     {
-      context.add_variable(all[i].name, first ? static_cast<int>(i) : place(i));
+      context.add_variable(all_[i].name, place(i));
     }
-    if (!system.frame_names().empty())
+    if (!system_.frame_names().empty())
     {
       for (const char * function : {"px", "py", "pz", "vx", "vy", "vz", "wx", "wy", "wz"})
       {
         if (!context.contains(function))
         {
           context.add_indexed_function(
-            function, [&, first](const std::string & f, const std::string & argument)
-            { return resolve(f, argument, first); });
+            function, [this](const std::string & f, const std::string & argument)
+            { return resolve(f, argument); });
         }
       }
     }
-    for (const auto & parameter : names.parameters)
+    for (const auto & parameter : names_.parameters)
     {
       context.add_parameter(parameter.first, parameter.second);
     }
-    for (const auto & definition : names.definitions)
+    for (const auto & definition : names_.definitions)
     {
       context.add_definition(definition.first, definition.second);
     }
     return FormulaProgram(context, formulas);
-  };
+  }
 
-  // The first pass finds out what is used, the second leaves out the rest.
-  FormulaProgram everything;
-  try
+  /// Indices of the variables in use, those of one frame side by side.
+  std::vector<std::size_t> find_used(const std::vector<std::string> & formulas, FormulaLevel level)
   {
-    everything = compile(true);
-  }
-  catch (const std::invalid_argument & error)
-  {
-    throw std::invalid_argument(owner + ": " + error.what());
-  }
-  std::vector<std::size_t> used;
-  for (int output = 0; output < everything.output_count(); ++output)
-  {
-    for (const int variable : everything.variables_of(output))
+    FormulaProgram everything;
+    try
     {
-      const Variable & v = all[static_cast<std::size_t>(variable)];
-      if (level_of(v.kind) > level)
-      {
-        throw std::invalid_argument(
-          owner + ": formula '" + formulas[static_cast<std::size_t>(output)] + "' uses '" + v.name +
-          "', " + describe(level_of(v.kind)) + "; " + describe_allowed(level));
-      }
-      used.push_back(static_cast<std::size_t>(variable));
+      everything = compile_all(formulas);
     }
+    catch (const std::invalid_argument & error)
+    {
+      throw std::invalid_argument(owner_ + ": " + error.what());
+    }
+    std::vector<std::size_t> used;
+    for (int output = 0; output < everything.output_count(); ++output)
+    {
+      for (const int variable : everything.variables_of(output))
+      {
+        const Variable & v = all_[static_cast<std::size_t>(variable)];
+        if (level_of(v.kind) > level)
+        {
+          throw std::invalid_argument(
+            owner_ + ": formula '" + formulas[static_cast<std::size_t>(output)] + "' uses '" +
+            v.name + "', " + describe(level_of(v.kind)) + "; " + describe_allowed(level));
+        }
+        used.push_back(static_cast<std::size_t>(variable));
+      }
+    }
+    std::sort(
+      used.begin(), used.end(),
+      [this](std::size_t a, std::size_t b)
+      { return std::make_pair(frame_of(a), a) < std::make_pair(frame_of(b), b); });
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    return used;
   }
-  const auto frame_of = [&](std::size_t i)
-  {
-    const bool has_frame = all[i].kind == Kind::kFramePosition ||
-                           all[i].kind == Kind::kFrameVelocity ||
-                           all[i].kind == Kind::kFrameAngularVelocity;
-    return has_frame ? all[i].index : -1;
-  };
-  std::sort(
-    used.begin(), used.end(),
-    [&](std::size_t a, std::size_t b)
-    { return std::make_pair(frame_of(a), a) < std::make_pair(frame_of(b), b); });
-  used.erase(std::unique(used.begin(), used.end()), used.end());
 
-  place_of_unused = static_cast<int>(used.size());
-  places.assign(all.size(), place_of_unused);
-  for (std::size_t i = 0; i < used.size(); ++i)
+  /// The frame of a variable; −1 without one.
+  int frame_of(std::size_t i) const
   {
-    places[used[i]] = static_cast<int>(i);
-    variables_.push_back(all[used[i]]);
+    const bool has_frame = all_[i].kind == Kind::kFramePosition ||
+                           all_[i].kind == Kind::kFrameVelocity ||
+                           all_[i].kind == Kind::kFrameAngularVelocity;
+    return has_frame ? all_[i].index : -1;
   }
-  program_ = compile(false);
-  variables_.resize(static_cast<std::size_t>(program_.variable_count()));
+
+  const System & system_;
+  const FormulaNames & names_;
+  const std::string & owner_;
+  std::vector<Variable> all_;
+  std::size_t named_count_ = 0;  // of `all_`; frame quantities follow
+  std::map<std::tuple<int, int, int>, std::size_t> frame_variables_;
+  std::vector<int> places_;
+  int place_of_unused_ = -1;  // in the first pass
+};
+
+FormulaBinding::FormulaBinding(
+  const System & system, const FormulaNames & names, FormulaLevel level,
+  const std::vector<std::string> & formulas, const std::string & owner)
+: system_(&system), formulas_(formulas)
+{
+  Compiler(system, names, owner).compile(formulas, level, *this);
 }
 
 const std::string & FormulaBinding::variable_name(int i) const
@@ -275,259 +270,6 @@ bool FormulaBinding::uses(int output, FormulaLevel level) const
   const std::vector<int> & variables = program_.variables_of(output);
   return std::any_of(
     variables.begin(), variables.end(), [&](int i) { return variable_level(i) == level; });
-}
-
-int FormulaBinding::value_scratch_size() const noexcept CD_NONBLOCKING
-{
-  return variable_count() + program_.tape_size() + output_count();
-}
-
-int FormulaBinding::jet_scratch_size() const noexcept CD_NONBLOCKING
-{
-  return 3 * value_scratch_size();
-}
-
-int FormulaBinding::gradient_scratch_size() const noexcept CD_NONBLOCKING
-{
-  return variable_count() + 2 * program_.tape_size() + output_count() * variable_count();
-}
-
-template <class Assign>
-void FormulaBinding::load(const SystemData & data, Assign assign) const noexcept CD_NONBLOCKING
-{
-  const SystemTerms & terms = data.terms;
-  FrameKinematics frame;
-  int frame_index = -1;
-  const auto at_frame = [&](int index) -> const FrameKinematics &
-  {
-    if (index != frame_index)
-    {
-      system_->frame_kinematics(data, index, frame);
-      frame_index = index;
-    }
-    return frame;
-  };
-  for (std::size_t k = 0; k < variables_.size(); ++k)
-  {
-    const int i = variables_[k].index;
-    const int c = variables_[k].component;
-    Numbers x{0.0, 0.0, 0.0};
-    switch (variables_[k].kind)
-    {
-      case Kind::kTime:
-        x = {terms.time, 1.0, 0.0};
-        break;
-      case Kind::kCoordinate:
-        x = {terms.coordinates(i), terms.rates(i), terms.acceleration_bias(i)};
-        break;
-      case Kind::kRate:
-        x = {terms.rates(i), terms.acceleration_bias(i), kUnavailable};
-        break;
-      case Kind::kSpeed:
-        x = {terms.speeds(i), 0.0, kUnavailable};
-        break;
-      case Kind::kCoordinateAcceleration:
-        x = {terms.acceleration_bias(i), kUnavailable, kUnavailable};
-        break;
-      case Kind::kSpeedAcceleration:
-        x = {0.0, kUnavailable, kUnavailable};
-        break;
-      case Kind::kFramePosition:
-        x = {at_frame(i).position(c), at_frame(i).velocity(c), at_frame(i).acceleration_bias(c)};
-        break;
-      case Kind::kFrameVelocity:
-        x = {at_frame(i).velocity(c), at_frame(i).acceleration_bias(c), kUnavailable};
-        break;
-      case Kind::kFrameAngularVelocity:
-        x = {
-          at_frame(i).angular_velocity(c), at_frame(i).angular_acceleration_bias(c), kUnavailable};
-        break;
-      case Kind::kUnused:
-        break;
-    }
-    assign(k, x);
-  }
-}
-
-Status FormulaBinding::evaluate(
-  const SystemData & data, double * scratch, double * out) const noexcept CD_NONBLOCKING
-{
-  double * variables = scratch;
-  double * tape = variables + variable_count();
-  double * outputs = tape + program_.tape_size();
-  load(data, [&](std::size_t k, const Numbers & x) { variables[k] = x.value; });
-  program_.evaluate(variables, tape, outputs);
-  if (!are_finite(outputs, output_count()))
-  {
-    return Status::kNonFiniteResult;
-  }
-  std::copy(outputs, outputs + output_count(), out);
-  return Status::kOk;
-}
-
-const Dual * FormulaBinding::evaluate_rates(
-  const SystemData & data, double * scratch) const noexcept CD_NONBLOCKING
-{
-  Dual * variables = scalars_at<Dual>(scratch, value_scratch_size());
-  Dual * tape = variables + variable_count();
-  Dual * outputs = tape + program_.tape_size();
-  load(data, [&](std::size_t k, const Numbers & x) { variables[k] = Dual(x.value, x.first); });
-  program_.evaluate(variables, tape, outputs);
-  return are_finite(outputs, output_count()) ? outputs : nullptr;
-}
-
-const Jet2 * FormulaBinding::evaluate_jets(const SystemData & data, double * scratch) const noexcept
-  CD_NONBLOCKING
-{
-  Jet2 * variables = scalars_at<Jet2>(scratch, value_scratch_size());
-  Jet2 * tape = variables + variable_count();
-  Jet2 * outputs = tape + program_.tape_size();
-  load(
-    data,
-    [&](std::size_t k, const Numbers & x) { variables[k] = Jet2(x.value, x.first, x.second); });
-  program_.evaluate(variables, tape, outputs);
-  return are_finite(outputs, output_count()) ? outputs : nullptr;
-}
-
-const Jet2 * FormulaBinding::evaluate_jets(double time, double * scratch) const noexcept
-  CD_NONBLOCKING
-{
-  Jet2 * variables = scalars_at<Jet2>(scratch, value_scratch_size());
-  Jet2 * tape = variables + variable_count();
-  Jet2 * outputs = tape + program_.tape_size();
-  for (std::size_t k = 0; k < variables_.size(); ++k)
-  {
-    variables[k] = variables_[k].kind == Kind::kTime ? Jet2(time, 1.0, 0.0) : Jet2();
-  }
-  program_.evaluate(variables, tape, outputs);
-  return are_finite(outputs, output_count()) ? outputs : nullptr;
-}
-
-const double * FormulaBinding::gradients(const SystemData & data, double * scratch) const noexcept
-  CD_NONBLOCKING
-{
-  double * variables = scratch;
-  double * tape = variables + variable_count();
-  double * adjoint = tape + program_.tape_size();
-  double * result = adjoint + program_.tape_size();
-  load(data, [&](std::size_t k, const Numbers & x) { variables[k] = x.value; });
-  program_.forward(variables, tape);
-  for (int output = 0; output < output_count(); ++output)
-  {
-    program_.reverse(tape, adjoint, output, result + output * variable_count());
-  }
-  return are_finite(result, output_count() * variable_count()) ? result : nullptr;
-}
-
-void FormulaBinding::speed_jacobian(
-  const SystemData & data, FormulaLevel level, const double * gradients,
-  ConstraintScratch & scratch, MatrixRef out) const noexcept CD_NONBLOCKING
-{
-  const SystemTerms & terms = data.terms;
-  int frame_index = -1;
-  out.setZero();
-  for (int k = 0; k < variable_count(); ++k)
-  {
-    const Variable & variable = variables_[static_cast<std::size_t>(k)];
-    if (variable.kind == Kind::kUnused || level_of(variable.kind) != level)
-    {
-      continue;
-    }
-    const bool is_speed =
-      variable.kind == Kind::kSpeed || variable.kind == Kind::kSpeedAcceleration;
-    const bool is_frame = variable.kind == Kind::kFramePosition ||
-                          variable.kind == Kind::kFrameVelocity ||
-                          variable.kind == Kind::kFrameAngularVelocity;
-    if (is_frame && variable.index != frame_index)
-    {
-      system_->frame_jacobian(data, variable.index, scratch.jacobian_a);
-      frame_index = variable.index;
-    }
-    const int component =
-      variable.component + (variable.kind == Kind::kFrameAngularVelocity ? 3 : 0);
-    const auto weight = [&](int row) { return gradients[row * variable_count() + k]; };
-    if (is_speed || is_frame)
-    {
-      for (int row = 0; row < output_count(); ++row)
-      {
-        if (weight(row) == 0.0)
-        {
-          continue;
-        }
-        if (is_speed)
-        {
-          out(row, variable.index) += weight(row);
-        }
-        else
-        {
-          out.row(row) += weight(row) * scratch.jacobian_a.row(component);
-        }
-      }
-      continue;
-    }
-    // A coordinate or its rate: a row of C, which has few elements other than zero.
-    for (Eigen::Index speed = 0; speed < out.cols(); ++speed)
-    {
-      const double element = terms.kinematic_matrix(variable.index, speed);
-      for (int row = 0; row < output_count() && element != 0.0; ++row)
-      {
-        out(row, speed) += weight(row) * element;
-      }
-    }
-  }
-}
-
-void FormulaBinding::row_sizes(
-  const SystemData & data, FormulaLevel level, ConstraintScratch & scratch,
-  VectorRef out) const noexcept CD_NONBLOCKING
-{
-  using detail::Sized;
-  const SystemTerms & terms = data.terms;
-  const int n = variable_count();
-  const int tape_size = program_.tape_size();
-  Sized * variables = scalars_at<Sized>(scratch.buffer.data(), 2 * n + 2 * tape_size);
-  Sized * gradient = variables + n;
-  Sized * tape = gradient + n;
-  Sized * adjoint = tape + tape_size;
-  load(data, [&](std::size_t k, const Numbers & x) { variables[k] = Sized(x.value); });
-  program_.forward(variables, tape);
-  auto sum = scratch.jacobian_b.row(0);
-  for (int row = 0; row < output_count(); ++row)
-  {
-    program_.reverse(tape, adjoint, row, gradient);
-    sum.setZero();
-    int frame_index = -1;
-    for (int k = 0; k < n; ++k)
-    {
-      const Variable & variable = variables_[static_cast<std::size_t>(k)];
-      const double weight = gradient[k].size;
-      if (variable.kind == Kind::kUnused || level_of(variable.kind) != level || weight == 0.0)
-      {
-        continue;
-      }
-      switch (variable.kind)
-      {
-        case Kind::kSpeed:
-        case Kind::kSpeedAcceleration:
-          sum(variable.index) += weight;
-          break;
-        case Kind::kFramePosition:
-        case Kind::kFrameVelocity:
-        case Kind::kFrameAngularVelocity:
-          if (variable.index != frame_index)
-          {
-            system_->frame_reach(data, variable.index, scratch.jacobian_a);
-            frame_index = variable.index;
-          }
-          sum +=
-            weight * scratch.jacobian_a.row(variable.kind == Kind::kFrameAngularVelocity ? 1 : 0);
-          break;
-        default:  // a coordinate or its rate
-          sum += weight * terms.kinematic_matrix.row(variable.index).cwiseAbs();
-      }
-    }
-    out(row) = sum.norm();
-  }
 }
 
 }  // namespace constrained_dynamics

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -181,6 +183,43 @@ bool FormulaConstraint::do_differentiate(
 {
   binding_.differentiate_rows(data, derivatives, to_formula_level(level_), multipliers, out);
   return true;
+}
+
+ConstraintDescription FormulaConstraint::description()
+{
+  ConstraintDescription description;
+  description.type = "formula";
+  description.python_name = "FormulaConstraint";
+  description.text =
+    "Rows given as formulas, each of which is 0 on the motion; derivatives are exact.";
+  description.equation = "formulas = 0";
+  description.rows = "`row_1`, `row_2`, … or the labels";
+  description.keys = {
+    describe_key(
+      "level", KeyKind::kChoice, "on which the formulas are given",
+      {"position", "velocity", "acceleration"}),
+    describe_key("rows", KeyKind::kFormulas, "one for each row")};
+  description.make = [](const ConstraintArguments & given)
+  {
+    RowLevel level = RowLevel::kPosition;
+    for (const RowLevel candidate : {RowLevel::kVelocity, RowLevel::kAcceleration})
+    {
+      level = given.keys.text("level") == to_string(candidate) ? candidate : level;
+    }
+    std::vector<std::string> rows;
+    std::vector<std::string> labels;
+    for (const auto & [label, formula] : given.keys.formulas("rows"))
+    {
+      rows.push_back(formula);
+      if (!label.empty())
+      {
+        labels.push_back(label);
+      }
+    }
+    return std::make_shared<const FormulaConstraint>(
+      given.name, given.system, level, rows, given.formula_names, labels);
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

@@ -16,6 +16,23 @@ struct FormulaBinding::VariableDerivatives
   std::array<Eigen::RowVectorXd, 3> by_q;
   std::array<Eigen::RowVectorXd, 3> by_u;
   Eigen::RowVectorXd jacobian;  // ∂/∂u of the number that multipliers of its level act on
+
+  /// All variables of a binding.
+  static std::vector<VariableDerivatives> of_all(
+    const FormulaBinding & binding, const SystemData & data, const SystemDerivatives & derivatives);
+  /// The rows themselves: gradients along the motion, as far as the level has derivatives in time.
+  /// Returns λ · ∂/∂x_k of each variable.
+  static std::vector<double> add_rows(
+    const FormulaBinding & binding, const std::vector<VariableDerivatives> & variables,
+    FormulaLevel level, const ConstVectorRef & multipliers, RowDerivatives & out);
+  /// Aᵀ λ while the Jacobians of the variables stay.
+  static void add_force_changes(
+    const FormulaBinding & binding, const std::vector<VariableDerivatives> & variables,
+    FormulaLevel level, const ConstVectorRef & multipliers, RowDerivatives & out);
+  /// Aᵀ λ while λ · ∂/∂x, `force`, stays.
+  static void add_jacobian_changes(
+    const FormulaBinding & binding, const SystemData & data, const std::vector<double> & force,
+    FormulaLevel level, RowDerivatives & out);
 };
 
 FormulaBinding::VariableDerivatives FormulaBinding::differentiate_variable(
@@ -99,30 +116,35 @@ FormulaBinding::VariableDerivatives FormulaBinding::differentiate_variable(
   return x;
 }
 
-void FormulaBinding::differentiate_rows(
-  const SystemData & data, const SystemDerivatives & derivatives, FormulaLevel level,
-  const ConstVectorRef & multipliers, RowDerivatives & out) const
+std::vector<FormulaBinding::VariableDerivatives> FormulaBinding::VariableDerivatives::of_all(
+  const FormulaBinding & binding, const SystemData & data, const SystemDerivatives & derivatives)
 {
-  const std::size_t count = static_cast<std::size_t>(variable_count());
-  const std::size_t tape_size = static_cast<std::size_t>(program_.tape_size());
+  const std::size_t count = static_cast<std::size_t>(binding.variable_count());
   std::vector<VariableDerivatives> variables;
   FrameKinematics frame;
   FrameDerivatives moved;
-  moved.resize(system_->speed_count());
+  moved.resize(binding.system_->speed_count());
   for (std::size_t k = 0; k < count; ++k)
   {
-    const Kind kind = variables_[k].kind;
+    const Kind kind = binding.variables_[k].kind;
     if (
       kind == Kind::kFramePosition || kind == Kind::kFrameVelocity ||
       kind == Kind::kFrameAngularVelocity)
     {
-      system_->frame_kinematics(data, variables_[k].index, frame);
-      system_->frame_derivatives(data, variables_[k].index, moved);
+      binding.system_->frame_kinematics(data, binding.variables_[k].index, frame);
+      binding.system_->frame_derivatives(data, binding.variables_[k].index, moved);
     }
-    variables.push_back(differentiate_variable(data, derivatives, frame, moved, k));
+    variables.push_back(binding.differentiate_variable(data, derivatives, frame, moved, k));
   }
+  return variables;
+}
 
-  // The rows themselves: gradients along the motion, as far as the level has derivatives in time.
+std::vector<double> FormulaBinding::VariableDerivatives::add_rows(
+  const FormulaBinding & binding, const std::vector<VariableDerivatives> & variables,
+  FormulaLevel level, const ConstVectorRef & multipliers, RowDerivatives & out)
+{
+  const std::size_t count = variables.size();
+  const std::size_t tape_size = static_cast<std::size_t>(binding.program_.tape_size());
   std::vector<HyperDual> x(count);
   for (std::size_t k = 0; k < count; ++k)
   {
@@ -133,11 +155,11 @@ void FormulaBinding::differentiate_rows(
   std::vector<HyperDual> adjoint(tape_size);
   std::vector<HyperDual> gradient(count);
   std::vector<double> force(count, 0.0);  // λ · ∂/∂x_k
-  program_.forward(x.data(), tape.data());
-  for (int row = 0; row < output_count(); ++row)
+  binding.program_.forward(x.data(), tape.data());
+  for (int row = 0; row < binding.output_count(); ++row)
   {
-    program_.reverse(tape.data(), adjoint.data(), row, gradient.data());
-    for (const int variable : program_.variables_of(row))
+    binding.program_.reverse(tape.data(), adjoint.data(), row, gradient.data());
+    for (const int variable : binding.program_.variables_of(row))
     {
       const std::size_t k = static_cast<std::size_t>(variable);
       const HyperDual & g = gradient[k];
@@ -164,8 +186,15 @@ void FormulaBinding::differentiate_rows(
       }
     }
   }
+  return force;
+}
 
-  // Aᵀ λ = Σ J_kᵀ y_k over the variables of the level, y = λ · ∂/∂x: first y changes, then J.
+void FormulaBinding::VariableDerivatives::add_force_changes(
+  const FormulaBinding & binding, const std::vector<VariableDerivatives> & variables,
+  FormulaLevel level, const ConstVectorRef & multipliers, RowDerivatives & out)
+{
+  const std::size_t count = variables.size();
+  const std::size_t tape_size = static_cast<std::size_t>(binding.program_.tape_size());
   std::vector<Dual> dual_x(count);
   std::vector<Dual> dual_tape(tape_size);
   std::vector<Dual> dual_adjoint(tape_size);
@@ -176,15 +205,15 @@ void FormulaBinding::differentiate_rows(
     {
       dual_x[k] = Dual(variables[k].number[0], k == along ? 1.0 : 0.0);
     }
-    program_.forward(dual_x.data(), dual_tape.data());
-    for (int row = 0; row < output_count(); ++row)
+    binding.program_.forward(dual_x.data(), dual_tape.data());
+    for (int row = 0; row < binding.output_count(); ++row)
     {
-      program_.reverse(dual_tape.data(), dual_adjoint.data(), row, dual_gradient.data());
-      for (const int variable : program_.variables_of(row))
+      binding.program_.reverse(dual_tape.data(), dual_adjoint.data(), row, dual_gradient.data());
+      for (const int variable : binding.program_.variables_of(row))
       {
         const std::size_t k = static_cast<std::size_t>(variable);
         const double change = multipliers(row) * dual_gradient[k].derivative;
-        if (change != 0.0 && level_of(variables_[k].kind) == level)
+        if (change != 0.0 && level_of(binding.variables_[k].kind) == level)
         {
           out.force_q += change * variables[k].jacobian.transpose() * variables[along].by_q[0];
           out.force_u += change * variables[k].jacobian.transpose() * variables[along].by_u[0];
@@ -192,35 +221,55 @@ void FormulaBinding::differentiate_rows(
       }
     }
   }
-  Eigen::VectorXd on_coordinates = Eigen::VectorXd::Zero(system_->coordinate_count());
+}
+
+void FormulaBinding::VariableDerivatives::add_jacobian_changes(
+  const FormulaBinding & binding, const SystemData & data, const std::vector<double> & force,
+  FormulaLevel level, RowDerivatives & out)
+{
+  const std::size_t count = force.size();
+  Eigen::VectorXd on_coordinates = Eigen::VectorXd::Zero(binding.system_->coordinate_count());
   for (std::size_t k = 0; k < count; ++k)
   {
-    if (level_of(variables_[k].kind) != level)
+    if (level_of(binding.variables_[k].kind) != level)
     {
       continue;
     }
-    const Eigen::Vector3d direction = force[k] * Eigen::Vector3d::Unit(variables_[k].component);
-    switch (variables_[k].kind)
+    const Eigen::Vector3d direction =
+      force[k] * Eigen::Vector3d::Unit(binding.variables_[k].component);
+    switch (binding.variables_[k].kind)
     {
       case Kind::kCoordinate:
       case Kind::kRate:
       case Kind::kCoordinateAcceleration:
-        on_coordinates(variables_[k].index) += force[k];
+        on_coordinates(binding.variables_[k].index) += force[k];
         break;
       case Kind::kFramePosition:
       case Kind::kFrameVelocity:
-        system_->add_frame_force_derivatives(
-          data, variables_[k].index, direction, Eigen::Vector3d::Zero(), out.force_q);
+        binding.system_->add_frame_force_derivatives(
+          data, binding.variables_[k].index, direction, Eigen::Vector3d::Zero(), out.force_q);
         break;
       case Kind::kFrameAngularVelocity:
-        system_->add_frame_force_derivatives(
-          data, variables_[k].index, Eigen::Vector3d::Zero(), direction, out.force_q);
+        binding.system_->add_frame_force_derivatives(
+          data, binding.variables_[k].index, Eigen::Vector3d::Zero(), direction, out.force_q);
         break;
       default:
         break;
     }
   }
-  system_->add_coordinate_force_derivatives(data, on_coordinates, out.force_q);
+  binding.system_->add_coordinate_force_derivatives(data, on_coordinates, out.force_q);
+}
+
+void FormulaBinding::differentiate_rows(
+  const SystemData & data, const SystemDerivatives & derivatives, FormulaLevel level,
+  const ConstVectorRef & multipliers, RowDerivatives & out) const
+{
+  using Variables = VariableDerivatives;
+  const std::vector<Variables> variables = Variables::of_all(*this, data, derivatives);
+  const std::vector<double> force = Variables::add_rows(*this, variables, level, multipliers, out);
+  // Aᵀ λ = Σ J_kᵀ y_k over the variables of the level, y = λ · ∂/∂x: first y changes, then J.
+  Variables::add_force_changes(*this, variables, level, multipliers, out);
+  Variables::add_jacobian_changes(*this, data, force, level, out);
 }
 
 }  // namespace constrained_dynamics

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constraints/coincidence_rows.hpp"
 #include "names.hpp"
 
@@ -62,6 +63,28 @@ bool FrameCoincidence::do_frame_rows_along(
   const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
 {
   return coincidence_rows(motion, axes_, out) == Status::kOk;
+}
+
+ConstraintDescription FrameCoincidence::description()
+{
+  ConstraintDescription description;
+  description.type = "frame_coincidence";
+  description.python_name = "FrameCoincidence";
+  description.text =
+    "Frame A coincides with frame B in the chosen rows. Weld: all; ball: `x y z`; hinge about z: "
+    "`x y z rx ry`; planar loop: two of `x y z`.";
+  description.equation = "R_bᵀ (p_a − p_b) = 0, R_bᵀ R_a = 1; rows {rows}";
+  description.rows = "the chosen ones (position)";
+  description.keys =
+    with_frames({describe_key("rows", KeyKind::kNames, "along and about the axes of B", all_rows())
+                   .with_default(all_rows())});
+  description.make = [](const ConstraintArguments & given)
+  {
+    return std::make_shared<const FrameCoincidence>(
+      given.name, given.system, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      given.keys.names("rows"));
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constraints/joint_pairs.hpp"
 #include "constraints/validation.hpp"
 
@@ -126,6 +127,31 @@ bool JointCoupling::do_differentiate(
   }
   differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(0), 0, out);
   return true;
+}
+
+ConstraintDescription JointCoupling::description()
+{
+  ConstraintDescription description;
+  description.type = "joint_coupling";
+  description.python_name = "JointCoupling";
+  description.text =
+    "Coordinates move together: a gear, a mimic joint, rack and pinion, a differential.";
+  description.equation = "Σ c q = offset";
+  description.rows = "`coupling` (position)";
+  description.keys = {
+    describe_key("terms", KeyKind::kNumbers, "the coefficients c, none of them 0"),
+    describe_key("offset", KeyKind::kNumber, "of the sum [m or rad]").with_default(0.0)};
+  description.make = [](const ConstraintArguments & given)
+  {
+    std::vector<CouplingTerm> terms;
+    for (const auto & [coordinate, coefficient] : given.keys.numbers("terms"))
+    {
+      terms.push_back({coordinate, coefficient});
+    }
+    return std::make_shared<const JointCoupling>(
+      given.name, given.system, terms, given.keys.number("offset"));
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constraints/joint_pairs.hpp"
 #include "constraints/validation.hpp"
 
@@ -95,6 +96,46 @@ bool JointPosition::do_differentiate(
     differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(i), i, out);
   }
   return true;
+}
+
+ConstraintDescription JointPosition::description()
+{
+  ConstraintDescription description;
+  description.type = "joint";
+  description.python_name = "JointPosition";
+  description.text =
+    "Coordinates have given values: locked joints or, as a servo task, joints that follow a "
+    "reference. Give either `joints` or `joint`.";
+  description.equation = "q = value";
+  description.rows = "the names of the coordinates (position)";
+  description.keys = {
+    describe_key("joints", KeyKind::kNumbersOrNames, "coordinates and their values").optional(),
+    describe_key("joint", KeyKind::kCoordinate, "one coordinate").optional(),
+    describe_key("value", KeyKind::kNumber, "of `joint` [m or rad]; 0 unless given").optional()};
+  description.make = [](const ConstraintArguments & given)
+  {
+    const KeyValues & keys = given.keys;
+    if (keys.has("joint") == keys.has("joints"))
+    {
+      throw KeyError("", "allowed: either 'joint' or 'joints'");
+    }
+    std::vector<CoordinateValue> coordinates;
+    if (keys.has("joint"))
+    {
+      coordinates.push_back({keys.text("joint"), keys.has("value") ? keys.number("value") : 0.0});
+      return std::make_shared<const JointPosition>(given.name, given.system, coordinates);
+    }
+    if (keys.has("value"))
+    {
+      throw KeyError("value", "belongs to 'joint'; write joints: {name: value, …}");
+    }
+    for (const auto & [coordinate, value] : keys.numbers("joints"))
+    {
+      coordinates.push_back({coordinate, value});
+    }
+    return std::make_shared<const JointPosition>(given.name, given.system, coordinates);
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

@@ -3,6 +3,7 @@
 
 #include "constrained_dynamics/constraints/joint_slip.hpp"
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constraints/joint_pairs.hpp"
 
 namespace constrained_dynamics
@@ -35,6 +36,23 @@ void JointSlip::do_wrenches(
   WrenchPair * out) const noexcept CD_NONBLOCKING
 {
   fill_joint_pair(system(), data, coordinate_, multipliers(0), *out);
+}
+
+ConstraintDescription JointSlip::description()
+{
+  ConstraintDescription description;
+  description.type = "joint_slip";
+  description.python_name = "JointSlip";
+  description.text =
+    "The speed of a joint of one degree of freedom, which friction in the joint acts on. Enforced, "
+    "it locks the joint.";
+  description.equation = "dq = 0";
+  description.rows = "the name of the joint (velocity)";
+  description.keys = {
+    describe_key("joint", KeyKind::kCoordinate, "a coordinate whose rate is a speed")};
+  description.make = [](const ConstraintArguments & given)
+  { return std::make_shared<const JointSlip>(given.name, given.system, given.keys.text("joint")); };
+  return description;
 }
 
 }  // namespace constrained_dynamics

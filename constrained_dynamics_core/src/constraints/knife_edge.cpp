@@ -5,6 +5,8 @@
 
 #include <Eigen/Geometry>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
+#include "constrained_dynamics/constraints/drawn_part.hpp"
 #include "constraints/validation.hpp"
 
 namespace constrained_dynamics
@@ -47,6 +49,35 @@ bool KnifeEdge::do_frame_rows_along(
   const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
 {
   return lateral_row(motion, axis_, out.row[0]) == Status::kOk;
+}
+
+std::vector<DrawnPart> KnifeEdge::do_drawing() const
+{
+  DrawnPart blade;
+  blade.kind = DrawnKind::kBlade;
+  blade.direction = axis_;
+  return {blade};
+}
+
+ConstraintDescription KnifeEdge::description()
+{
+  ConstraintDescription description;
+  description.type = "knife_edge";
+  description.python_name = "KnifeEdge";
+  description.text =
+    "A blade, a skate or a thin wheel: the origin of A cannot move along an axis that is fixed in "
+    "A. It does not keep A on a surface.";
+  description.equation = "axis · v_a = 0: no motion sideways";
+  description.rows = "`lateral` (velocity)";
+  description.keys = with_frames({describe_key(
+    "axis", KeyKind::kVector, "in A, any length but 0: the direction without motion")});
+  description.make = [](const ConstraintArguments & given)
+  {
+    return std::make_shared<const KnifeEdge>(
+      given.name, given.system, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      given.keys.vector("axis"));
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

@@ -5,6 +5,8 @@
 
 #include <Eigen/Geometry>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
+#include "constrained_dynamics/constraints/drawn_part.hpp"
 #include "constraints/validation.hpp"
 
 namespace constrained_dynamics
@@ -54,6 +56,33 @@ bool PointOnLine::do_frame_rows_along(
   const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
 {
   return normal_rows(motion, normals_, out) == Status::kOk;
+}
+
+std::vector<DrawnPart> PointOnLine::do_drawing() const
+{
+  DrawnPart line;
+  line.kind = DrawnKind::kLine;
+  line.direction = direction();
+  return {line};
+}
+
+ConstraintDescription PointOnLine::description()
+{
+  ConstraintDescription description;
+  description.type = "point_on_line";
+  description.python_name = "PointOnLine";
+  description.text = "The origin of A stays on a line through the origin of B that is fixed in B.";
+  description.equation = "R_bᵀ (p_a − p_b) ∥ direction";
+  description.rows = "`normal_1`, `normal_2` (position)";
+  description.keys = with_frames(
+    {describe_key("direction", KeyKind::kVector, "of the line, in B, any length but 0")});
+  description.make = [](const ConstraintArguments & given)
+  {
+    return std::make_shared<const PointOnLine>(
+      given.name, given.system, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      given.keys.vector("direction"));
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

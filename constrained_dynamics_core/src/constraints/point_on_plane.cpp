@@ -3,6 +3,8 @@
 
 #include "constrained_dynamics/constraints/point_on_plane.hpp"
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
+#include "constrained_dynamics/constraints/drawn_part.hpp"
 #include "constraints/validation.hpp"
 
 namespace constrained_dynamics
@@ -47,6 +49,37 @@ bool PointOnPlane::do_frame_rows_along(
   const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
 {
   return normal_row(motion, normal_, offset_, out.row[0]) == Status::kOk;
+}
+
+std::vector<DrawnPart> PointOnPlane::do_drawing() const
+{
+  DrawnPart plane;
+  plane.kind = DrawnKind::kPlane;
+  plane.direction = normal_;
+  plane.offset = offset_;
+  return {plane};
+}
+
+ConstraintDescription PointOnPlane::description()
+{
+  ConstraintDescription description;
+  description.type = "point_on_plane";
+  description.python_name = "PointOnPlane";
+  description.text =
+    "The origin of A stays on a plane that is fixed in B. The force pulls as well as pushes.";
+  description.equation = "n · R_bᵀ (p_a − p_b) = offset";
+  description.rows = "`normal` (position)";
+  description.keys = with_frames(
+    {describe_key("normal", KeyKind::kVector, "of the plane, in B, any length but 0"),
+     describe_key("offset", KeyKind::kNumber, "of the plane from B's origin along the normal [m]")
+       .with_default(0.0)});
+  description.make = [](const ConstraintArguments & given)
+  {
+    return std::make_shared<const PointOnPlane>(
+      given.name, given.system, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      given.keys.vector("normal"), given.keys.number("offset"));
+  };
+  return description;
 }
 
 }  // namespace constrained_dynamics

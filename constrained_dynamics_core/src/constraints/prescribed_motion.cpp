@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constraints/joint_pairs.hpp"
 #include "names.hpp"
 
@@ -158,6 +159,68 @@ bool PrescribedPosition::do_frame_rows_along(
     row.bias = -motion.acceleration_bias(axes_[i]);
   }
   return true;
+}
+
+namespace
+{
+
+std::shared_ptr<const Constraint> make_prescribed_motion(const ConstraintArguments & given)
+{
+  const KeyValues & keys = given.keys;
+  const NamedFormulas & motion = keys.formulas("motion");
+  const bool is_one_formula = motion.size() == 1 && motion[0].first.empty();
+  if (keys.has("coordinate"))
+  {
+    if (keys.is_given("frame_a") || keys.is_given("frame_b"))
+    {
+      throw KeyError("", "allowed: either 'coordinate' or 'frame_a' (and 'frame_b')");
+    }
+    if (!is_one_formula)
+    {
+      throw KeyError("motion", "allowed: a formula");
+    }
+    return std::make_shared<const PrescribedCoordinate>(
+      given.name, given.system, keys.text("coordinate"), motion[0].second, given.formula_names);
+  }
+  if (!keys.has("frame_a"))
+  {
+    throw KeyError("", "the key 'coordinate' or 'frame_a' is missing");
+  }
+  if (is_one_formula)
+  {
+    throw KeyError("motion", "allowed: a map with keys out of x, y, z");
+  }
+  std::vector<PrescribedComponent> components;
+  for (const auto & [axis, formula] : motion)
+  {
+    components.push_back({axis, formula});
+  }
+  return std::make_shared<const PrescribedPosition>(
+    given.name, given.system, keys.text("frame_a"), keys.text("frame_b"), components,
+    given.formula_names);
+}
+
+}  // namespace
+
+ConstraintDescription describe_prescribed_motion()
+{
+  ConstraintDescription description;
+  description.type = "prescribed_motion";
+  description.python_name = "PrescribedMotion";
+  description.text =
+    "A coordinate, or the origin of A in B, follows functions of time (rheonomic). Give either "
+    "`coordinate` with one formula, or `frame_a` with a map.";
+  description.equation = "q = motion(t)";
+  description.rows = "the name of the coordinate, or the chosen axes (position)";
+  description.keys = {
+    describe_key("coordinate", KeyKind::kCoordinate, "the coordinate").optional(),
+    describe_key("frame_a", KeyKind::kFrame, "frame A").optional(),
+    describe_key("frame_b", KeyKind::kFrame, "frame B").with_default("world"),
+    describe_key(
+      "motion", KeyKind::kFormulaOrMap, "over `t`, parameters and definitions [m or rad]",
+      {"x", "y", "z"})};
+  description.make = make_prescribed_motion;
+  return description;
 }
 
 }  // namespace constrained_dynamics

@@ -7,6 +7,8 @@
 
 #include <Eigen/Geometry>
 
+#include "constrained_dynamics/constraints/constraint_description.hpp"
+#include "constrained_dynamics/constraints/drawn_part.hpp"
 #include "constraints/validation.hpp"
 
 namespace constrained_dynamics
@@ -188,6 +190,81 @@ bool Rolling::do_frame_rows_along(
   const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
 {
   return contact_rows(motion, geometry_, tangents_, out) == Status::kOk;
+}
+
+std::vector<DrawnPart> Rolling::do_drawing() const
+{
+  DrawnPart body;
+  body.kind = geometry_.semi_axes ? DrawnKind::kEllipsoid
+              : geometry_.axis    ? DrawnKind::kDisk
+                                  : DrawnKind::kSphere;
+  body.size = geometry_.semi_axes.value_or(Eigen::Vector3d::Constant(geometry_.radius));
+  body.direction = geometry_.axis.value_or(Eigen::Vector3d::UnitZ());
+  DrawnPart plane;
+  plane.kind = DrawnKind::kPlane;
+  plane.direction = geometry_.normal;
+  return {body, plane};
+}
+
+namespace
+{
+
+std::shared_ptr<const Constraint> make_rolling(const ConstraintArguments & given)
+{
+  const KeyValues & keys = given.keys;
+  RollingGeometry geometry;
+  if (keys.has("semi_axes"))
+  {
+    geometry.semi_axes = keys.vector("semi_axes");
+    for (const char * other : {"radius", "axis"})
+    {
+      if (keys.has(other))
+      {
+        throw KeyError(other, "allowed: either semi_axes, or radius and axis");
+      }
+    }
+  }
+  else if (!keys.has("radius"))
+  {
+    throw KeyError("", "the key 'radius' is missing");
+  }
+  else
+  {
+    geometry.radius = keys.number("radius");
+  }
+  geometry.normal = keys.vector("normal");
+  if (keys.has("axis"))
+  {
+    geometry.axis = keys.vector("axis");
+  }
+  geometry.keep_contact = keys.boolean("keep_contact");
+  return std::make_shared<const Rolling>(
+    given.name, given.system, keys.text("frame_a"), keys.text("frame_b"), geometry);
+}
+
+}  // namespace
+
+ConstraintDescription Rolling::description()
+{
+  ConstraintDescription description;
+  description.type = "rolling";
+  description.python_name = "Rolling";
+  description.text =
+    "A sphere, a thin disk (`axis`) or an ellipsoid (`semi_axes` instead of `radius`), with its "
+    "centre at the origin of A, rolls without slip on a plane through the origin of B.";
+  description.equation = "contact height = 0, contact velocity = 0";
+  description.rows = "`normal` (position, with `keep_contact`), `along`, `lateral` (velocity)";
+  description.keys = with_frames(
+    {describe_key("radius", KeyKind::kNumber, "of the sphere or disk [m]").above(0.0).optional(),
+     describe_key("normal", KeyKind::kVector, "of the plane, in B, towards the body")
+       .with_default(Eigen::Vector3d(Eigen::Vector3d::UnitZ())),
+     describe_key("axis", KeyKind::kVector, "of a disk, in A, any length but 0").optional(),
+     describe_key("semi_axes", KeyKind::kVector, "of an ellipsoid along the axes of A [m], > 0")
+       .optional(),
+     describe_key("keep_contact", KeyKind::kBoolean, "whether the body stays on the plane")
+       .with_default(true)});
+  description.make = make_rolling;
+  return description;
 }
 
 }  // namespace constrained_dynamics

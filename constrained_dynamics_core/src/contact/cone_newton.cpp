@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "contact/cone_problem.hpp"
+#include "contact/tolerances.hpp"
 
 namespace constrained_dynamics
 {
@@ -13,23 +14,13 @@ namespace constrained_dynamics
 namespace
 {
 
-constexpr int kNewtonSteps = 40;
-constexpr int kHalvings = 12;
-// Regularisation of a singular matrix of Newton: below it Cholesky's factors are rounding.
-constexpr double kLeastShift = 1e-14;
-// Of the largest force: what is left of the equations is rounding.
-constexpr double kResidualRounding = 1e-15;
-
-constexpr double kFirstShift = 30.0;
-constexpr double kLastShift = 1e-5;
-
 double inverse(double x) { return x > 0.0 ? 1.0 / x : 0.0; }
 
 }  // namespace
 
 /// The equations F(x) = 0 of Alart and Curnier, whose zeros are the solutions,
-///     F_n = x_n − p,  p = max(0, x_n − w_n/W_nn),    F_t = x_t − (x_t − w_t/W_tt projected on μ
-///     p),
+///     F_n = x_n − p,  p = max(0, x_n − w_n/W_nn),
+///     F_t = x_t − (x_t − w_t/W_tt projected on the disc of radius μ p),
 /// and, where asked for, their (generalized) Jacobian J. Returns the largest |F|.
 double ConeProblem::equations(const ConeContact * contacts, int count, bool with_jacobian) noexcept
 {
@@ -133,7 +124,7 @@ bool ConeProblem::newton_step(double relative) noexcept
     newton_step_(i) = -jacobian.col(i).dot(residual_.head(m));
   }
   const double size = normal.diagonal().maxCoeff();
-  const double shift = size * std::clamp(relative * relative, kLeastShift, 1.0);
+  const double shift = size * std::clamp(relative * relative, tolerance::kLeastShift, 1.0);
   normal.diagonal().array() += shift;
   for (int j = 0; j < m; ++j)  // Cholesky in place
   {
@@ -160,11 +151,11 @@ double ConeProblem::newton(const ConeContact * contacts, int count) noexcept
 {
   const int m = row_count_;
   double error = equations(contacts, count, true);
-  for (int k = 0; k < kNewtonSteps; ++k)
+  for (int k = 0; k < bound::kNewtonSteps; ++k)
   {
     const double largest = x_.head(m).cwiseAbs().maxCoeff();
     const double relative = error / (largest > 0.0 ? largest : error);
-    if (!(relative > kResidualRounding) || !newton_step(relative))
+    if (!(relative > tolerance::kResidualRounding) || !newton_step(relative))
     {
       break;
     }
@@ -173,11 +164,11 @@ double ConeProblem::newton(const ConeContact * contacts, int count) noexcept
     start_.head(m) = x_.head(m);
     double fraction = 1.0;
     bool better = false;
-    for (int halving = 0; halving < kHalvings && !better; ++halving, fraction *= 0.5)
+    for (int halving = 0; halving < bound::kNewtonHalvings && !better; ++halving, fraction *= 0.5)
     {
       x_.head(m) = start_.head(m) + fraction * newton_step_.head(m);
       equations(contacts, count, false);
-      better = residual_.head(m).squaredNorm() < merit * (1.0 - 1e-4 * fraction);
+      better = residual_.head(m).squaredNorm() < merit * (1.0 - tolerance::kDecrease * fraction);
     }
     if (!better)
     {
@@ -197,7 +188,7 @@ double ConeProblem::newton(const ConeContact * contacts, int count) noexcept
 bool ConeProblem::refine(const ConeContact * contacts, int count) noexcept
 {
   kept_.head(row_count_) = x_.head(row_count_);
-  if (newton(contacts, count) <= kConeTolerance)
+  if (newton(contacts, count) <= tolerance::kCone)
   {
     return true;
   }
@@ -214,13 +205,13 @@ bool ConeProblem::follow(const ConeContact * contacts, int count, double factor)
   followed_.head(m) = x_.head(m);
   diagonal_.head(m) = delassus_.diagonal().head(m);
   x_.head(m).setZero();
-  for (double delta = kFirstShift; delta > kLastShift; delta *= factor)
+  for (double delta = tolerance::kFirstShift; delta > tolerance::kLastShift; delta *= factor)
   {
     delassus_.diagonal().head(m) = (1.0 + delta) * diagonal_.head(m);
     newton(contacts, count);
   }
   delassus_.diagonal().head(m) = diagonal_.head(m);
-  if (x_.head(m).allFinite() && newton(contacts, count) <= kConeTolerance)
+  if (x_.head(m).allFinite() && newton(contacts, count) <= tolerance::kCone)
   {
     return true;
   }
@@ -241,7 +232,7 @@ bool ConeProblem::follow_friction(const ConeContact * contacts, int count, int s
     left = newton(contacts, count);
   }
   friction_scale_ = 1.0;
-  if (left <= kConeTolerance)
+  if (left <= tolerance::kCone)
   {
     return true;
   }

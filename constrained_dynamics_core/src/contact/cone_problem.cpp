@@ -5,39 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <Eigen/Cholesky>
 
+#include "contact/tolerances.hpp"
+
 namespace constrained_dynamics
 {
-
-namespace
-{
-
-// Squared: what is left of a row beside the rows it depends on, relative to the row.
-constexpr double kDependent = 1e-18;
-// A row whose part beside the active ones is smaller than this depends on them.
-constexpr double kDependentAngle = 1e-7;
-// Violations below this fraction of the terms they are made of are rounding.
-constexpr double kRounding = 1e-13;
-// What a row that depends on others may miss before they contradict each other.
-constexpr double kUnmet = 1e-12;
-constexpr int kSweeps = 2000;
-constexpr int kFirstAttempt = 100;  // of Newton's method, after so many sweeps
-constexpr double kLargestForce = 1e100;
-constexpr double kSweepTolerance = 1e-14;
-constexpr double kSweepLast = 1e-9;
-
-enum RowState : char
-{
-  kFree,
-  kActive,
-  kImpossible,
-  kNotNormal,
-};
-
-}  // namespace
 
 ConeProblem::ConeProblem(int speed_count, int max_rows)
 : cholesky_(Eigen::MatrixXd::Zero(speed_count, speed_count)),
@@ -101,7 +75,7 @@ void ConeProblem::add_equality(const ConstVectorRef & row, double target) noexce
     }
   }
   const double left = column_.squaredNorm();
-  if (!(left > kDependent * before) || basis_count_ == basis_.cols())
+  if (!(left > tolerance::kDependent * before) || basis_count_ == basis_.cols())
   {
     return;
   }
@@ -127,7 +101,7 @@ int ConeProblem::add_row(const ConstVectorRef & row, double target) noexcept CD_
       y -= basis_.col(k).dot(y) * basis_.col(k);
     }
   }
-  if (!(y.squaredNorm() > kDependent * before))
+  if (!(y.squaredNorm() > tolerance::kDependent * before))
   {
     y.setZero();  // the rows of equality leave it no motion
   }
@@ -144,217 +118,12 @@ double ConeProblem::motion_now(int row) const noexcept
   return r_(row) + delassus_.col(row).head(row_count_).dot(x_.head(row_count_));
 }
 
-/// What w may amount to with the rounding that large forces bring along.
-double ConeProblem::rounding_size(int row) const noexcept
-{
-  double size = scale_(row);
-  for (int k = 0; k < active_count_; ++k)
-  {
-    const int other = active_[static_cast<std::size_t>(k)];
-    size += raw_size_(row) * raw_size_(other) * std::abs(x_(other));
-  }
-  return size;
-}
-
 void ConeProblem::update_motion() noexcept
 {
   for (int row = 0; row < row_count_; ++row)
   {
     w_(row) = motion_now(row);
   }
-}
-
-/// Part of column_ that the first `count` active columns leave, with the coefficients of the
-/// others.
-double ConeProblem::orthogonalise(int count, VectorRef coefficients) noexcept
-{
-  coefficients.head(count).setZero();
-  for (int pass = 0; pass < 2; ++pass)
-  {
-    for (int k = 0; k < count; ++k)
-    {
-      const double along = active_basis_.col(k).dot(column_);
-      coefficients(k) += along;
-      column_ -= along * active_basis_.col(k);
-    }
-  }
-  return column_.norm();
-}
-
-/// Rᵀ of Y_active = (basis) R, without forming W, which would square the condition number.
-bool ConeProblem::factor_active() noexcept
-{
-  for (int i = 0; i < active_count_; ++i)
-  {
-    column_ = columns_.col(active_[static_cast<std::size_t>(i)]);
-    const double left = orthogonalise(i, work_);
-    if (!(left > 0.0) || i >= active_basis_.cols())
-    {
-      return false;
-    }
-    active_basis_.col(i) = column_ / left;
-    active_matrix_.row(i).head(i) = work_.head(i).transpose();
-    active_matrix_(i, i) = left;
-  }
-  return true;
-}
-
-void ConeProblem::remove_active(int position) noexcept
-{
-  const int row = active_[static_cast<std::size_t>(position)];
-  state_[static_cast<std::size_t>(row)] = kFree;
-  x_(row) = 0.0;
-  for (int k = position; k + 1 < active_count_; ++k)
-  {
-    active_[static_cast<std::size_t>(k)] = active_[static_cast<std::size_t>(k) + 1];
-  }
-  --active_count_;
-}
-
-/// The normal rows alone: least ½ xᵀ W x + rᵀ x over x ≥ 0, by the active set of Lawson and Hanson,
-/// with a step along the null direction where a row depends on the active ones.
-bool ConeProblem::solve_normals(const ConeContact * contacts, int count) noexcept
-{
-  const auto solve = [this](Eigen::VectorXd & v)
-  {
-    auto head = v.head(active_count_);
-    const auto lower =
-      active_matrix_.topLeftCorner(active_count_, active_count_).triangularView<Eigen::Lower>();
-    lower.solveInPlace(head);
-    lower.transpose().solveInPlace(head);
-  };
-  x_.head(row_count_).setZero();
-  std::fill(state_.begin(), state_.begin() + row_count_, static_cast<char>(kNotNormal));
-  for (int i = 0; i < count; ++i)
-  {
-    if (contacts[i].normal >= 0)
-    {
-      state_[static_cast<std::size_t>(contacts[i].normal)] = kFree;
-    }
-  }
-  active_count_ = 0;
-  bool met = true;
-  const int most = 20 + 10 * row_count_;
-  for (int iteration = 0; iteration < most; ++iteration)
-  {
-    int next = -1;
-    double worst = 0.0;
-    for (int row = 0; row < row_count_; ++row)
-    {
-      if (state_[static_cast<std::size_t>(row)] != kFree)
-      {
-        continue;
-      }
-      double size = scale_(row);
-      for (int k = 0; k < active_count_; ++k)
-      {
-        const int other = active_[static_cast<std::size_t>(k)];
-        size += std::abs(delassus_(row, other) * x_(other));
-      }
-      const double violation = -motion_now(row);
-      if (violation > kRounding * size && violation > worst * size)
-      {
-        worst = violation / size;
-        next = row;
-      }
-    }
-    if (next < 0)
-    {
-      return met;
-    }
-    // Makes room for the row: while it depends on the active ones, force moves over to it.
-    while (true)
-    {
-      if (!factor_active())
-      {
-        return false;
-      }
-      column_ = columns_.col(next);
-      const double size = column_.norm();
-      const double left = orthogonalise(active_count_, trial_);
-      if (left > kDependentAngle * size && active_count_ < active_basis_.cols())
-      {
-        break;
-      }
-      {
-        auto head = trial_.head(active_count_);
-        active_matrix_.topLeftCorner(active_count_, active_count_)
-          .triangularView<Eigen::Lower>()
-          .transpose()
-          .solveInPlace(head);
-      }
-      int first = -1;
-      double step = std::numeric_limits<double>::infinity();
-      for (int k = 0; k < active_count_; ++k)
-      {
-        const double x = x_(active_[static_cast<std::size_t>(k)]);
-        if (trial_(k) > 1e-9 && x / trial_(k) < step)
-        {
-          step = x / trial_(k);
-          first = k;
-        }
-      }
-      if (first < 0)
-      {
-        state_[static_cast<std::size_t>(next)] = kImpossible;
-        x_(next) = 0.0;
-        met = met && -motion_now(next) <= kUnmet * rounding_size(next);
-        next = -1;
-        break;
-      }
-      for (int k = 0; k < active_count_; ++k)
-      {
-        x_(active_[static_cast<std::size_t>(k)]) -= step * trial_(k);
-      }
-      x_(next) += step;
-      remove_active(first);
-    }
-    if (next < 0)
-    {
-      continue;
-    }
-    active_[static_cast<std::size_t>(active_count_++)] = next;
-    state_[static_cast<std::size_t>(next)] = kActive;
-    // To w = 0 on the active rows, stopping wherever a force reaches 0.
-    while (active_count_ > 0)
-    {
-      if (!factor_active())
-      {
-        return false;
-      }
-      for (int k = 0; k < active_count_; ++k)
-      {
-        trial_(k) = -r_(active_[static_cast<std::size_t>(k)]);
-      }
-      solve(trial_);
-      double step = 1.0;
-      int first = -1;
-      for (int k = 0; k < active_count_; ++k)
-      {
-        const double x = x_(active_[static_cast<std::size_t>(k)]);
-        if (!(trial_(k) > 0.0))
-        {
-          const double here = x > trial_(k) ? x / (x - trial_(k)) : 0.0;
-          if (first < 0 || here < step)
-          {
-            step = here;
-            first = k;
-          }
-        }
-      }
-      for (int k = 0; k < active_count_; ++k)
-      {
-        double & x = x_(active_[static_cast<std::size_t>(k)]);
-        x = first < 0 ? trial_(k) : std::max(0.0, x + step * (trial_(k) - x));
-      }
-      if (first < 0)
-      {
-        break;
-      }
-      remove_active(first);
-    }
-  }
-  return false;
 }
 
 void ConeProblem::sweep_tangents(const ConeContact & contact, double limit) noexcept
@@ -380,18 +149,18 @@ void ConeProblem::sweep_tangents(const ConeContact & contact, double limit) noex
     const double determinant = a * c - b * b;
     next[0] = old[0];
     next[1] = old[1];
-    if (determinant > 1e-12 * a * c)
+    if (determinant > tolerance::kParallel * a * c)
     {
       next[0] -= (c * w[0] - b * w[1]) / determinant;
       next[1] -= (a * w[1] - b * w[0]) / determinant;
     }
-    if (!(determinant > 1e-12 * a * c) || std::hypot(next[0], next[1]) > limit)
+    if (!(determinant > tolerance::kParallel * a * c) || std::hypot(next[0], next[1]) > limit)
     {
       // On the rim of the disc: projected steps of the safe size.
       const double safe = a + c;
       next[0] = old[0];
       next[1] = old[1];
-      for (int step = 0; step < 8 && safe > 0.0; ++step)
+      for (int step = 0; step < bound::kRimSteps && safe > 0.0; ++step)
       {
         const double here[2] = {
           w[0] + a * (next[0] - old[0]) + b * (next[1] - old[1]),
@@ -477,7 +246,7 @@ void ConeProblem::put_in_cone(const ConeContact & contact) noexcept
   double limit = friction_scale_ * contact.friction;
   if (contact.normal >= 0)
   {
-    const double least = kSweepTolerance * x_.head(row_count_).cwiseAbs().maxCoeff();
+    const double least = tolerance::kSweep * x_.head(row_count_).cwiseAbs().maxCoeff();
     x_(contact.normal) = x_(contact.normal) > least ? x_(contact.normal) : 0.0;
     limit *= x_(contact.normal);
   }
@@ -502,14 +271,14 @@ double ConeProblem::relative_to_forces(double error) const noexcept
 Status ConeProblem::solve_friction(const ConeContact * contacts, int count) noexcept
 {
   Status result = Status::kNotConverged;
-  int next_attempt = kFirstAttempt;
+  int next_attempt = bound::kSweepsToNewton;
   int attempts = 0;
-  for (int k = 0; k < kSweeps; ++k)
+  for (int k = 0; k < bound::kSweeps; ++k)
   {
     ++sweep_count_;
     double change = 0.0;
     // Where sweeps swing between two answers, shorter steps settle.
-    const double relaxation = k < kSweeps / 4 ? 1.0 : k < kSweeps / 2 ? 0.5 : 0.2;
+    const double relaxation = k < bound::kSweeps / 4 ? 1.0 : k < bound::kSweeps / 2 ? 0.5 : 0.2;
     for (int i = 0; i < count; ++i)
     {
       const Status status = sweep(contacts[i], relaxation, change);
@@ -519,15 +288,16 @@ Status ConeProblem::solve_friction(const ConeContact * contacts, int count) noex
       }
     }
     const double largest = x_.head(row_count_).cwiseAbs().maxCoeff();
-    if (!(largest <= kLargestForce))
+    if (!(largest <= tolerance::kLargestForce))
     {
       // Rows that act on each other more than on themselves throw sweeps apart.
       x_.head(row_count_).setZero();
       const bool is_found = attempt(contacts, count, 0) || attempt(contacts, count, 1);
       return is_found ? Status::kOk : Status::kNotConverged;
     }
-    result = change <= kSweepLast * largest ? Status::kOk : result;  // good enough to decide
-    if (change <= kSweepTolerance * largest)
+    result =
+      change <= tolerance::kSweepLast * largest ? Status::kOk : result;  // good enough to decide
+    if (change <= tolerance::kSweep * largest)
     {
       return Status::kOk;
     }

@@ -7,14 +7,12 @@
 
 #include <Eigen/Core>
 
+#include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/types.hpp"
 
 namespace constrained_dynamics
 {
-
-/// An x whose equations hold to this fraction of the largest force is a solution.
-constexpr double kConeTolerance = 1e-12;
 
 /// One contact of a ConeProblem: a normal row that pushes, x_n ≥ 0 ⟂ w_n ≥ 0, with up to two
 /// tangential rows, |x_t| ≤ μ x_n against w_t; or friction of a constant bound without a normal.
@@ -30,8 +28,7 @@ struct ConeContact
 
 /// Simultaneous contacts with Coulomb friction on the Delassus matrix: with Q = L Lᵀ, y_i = L⁻¹ a_i
 /// (without the part that rows of equality take) and W = YᵀY,
-///     w = W x + r,   0 ≤ x_n ⟂ w_n ≥ 0,   |x_t| ≤ μ x_n,   x_t opposite to w_t where |x_t| = μ
-///     x_n.
+///     w = W x + r,   0 ≤ x_n ⟂ w_n ≥ 0,   |x_t| ≤ μ x_n,   x_t = −μ x_n w_t/|w_t| where w_t ≠ 0.
 /// The same problem appears with velocities and impulses and with accelerations and forces.
 ///
 /// Without friction it is a convex quadratic program, solved by an active set in finitely many
@@ -42,7 +39,7 @@ struct ConeContact
 /// come from the equations of those modes.
 ///
 /// Memory is taken in the constructor. Everything else is real-time safe.
-class ConeProblem
+class CONSTRAINED_DYNAMICS_EXPORT ConeProblem
 {
 public:
   /// @param speed_count n. @param max_rows most rows of contacts, rows of equality not counted.
@@ -73,7 +70,17 @@ public:
   double error() const { return error_; }
 
 private:
+  // cone_normals.cpp
   bool solve_normals(const ConeContact * contacts, int count) noexcept;
+  int most_violated() const noexcept;
+  enum class Room : char
+  {
+    kMade,
+    kNone,
+    kFailed,
+  };
+  Room make_room(int next) noexcept;
+  bool meet_active() noexcept;
   double orthogonalise(int count, VectorRef coefficients) noexcept;
   bool factor_active() noexcept;
   void remove_active(int position) noexcept;
@@ -82,6 +89,7 @@ private:
   Status sweep(const ConeContact & contact, double relaxation, double & change) noexcept;
   void sweep_tangents(const ConeContact & contact, double limit) noexcept;
   double motion_now(int row) const noexcept;
+  // cone_problem.cpp and cone_newton.cpp
   Status solve_friction(const ConeContact * contacts, int count) noexcept;
   void put_in_cone(const ConeContact & contact) noexcept;
   double relative_to_forces(double error) const noexcept;
@@ -94,6 +102,14 @@ private:
   bool follow_friction(const ConeContact * contacts, int count, int steps) noexcept;
   bool attempt(const ConeContact * contacts, int count, int number) noexcept;
   bool refine(const ConeContact * contacts, int count) noexcept;
+
+  enum RowState : char
+  {
+    kFree,
+    kActive,
+    kImpossible,
+    kNotNormal,
+  };
 
   Eigen::MatrixXd cholesky_;  // L of Q
   Eigen::MatrixXd basis_;     // orthonormal columns of the rows of equality
@@ -121,7 +137,7 @@ private:
   Eigen::VectorXd scale_;
   Eigen::VectorXd raw_size_;  // ‖L⁻¹ a‖, with the part that the rows of equality take
   std::vector<int> active_;
-  std::vector<char> state_;  // of each row: 0 free, 1 active, 2 cannot be met, 3 no normal
+  std::vector<char> state_;  // RowState of each row
   int sweep_count_ = 0;
   int newton_count_ = 0;
   int active_count_ = 0;

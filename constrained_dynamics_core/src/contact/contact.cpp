@@ -43,7 +43,7 @@ void check(const ConstraintSet & set, const Contact & contact)
 {
   const Constraint & row = set[checked_constraint(set, "a contact", contact.constraint)];
   const std::string owner = "contact '" + row.name() + "'";
-  const auto * compliant = dynamic_cast<const CompliantRow *>(&row);
+  const CompliantRow * compliant = row.as_compliant_row();
   const bool is_compliant = compliant != nullptr && compliant->is_on_position();
   if (row.row_count() != 1 || (!is_compliant && row.rows()[0].level != RowLevel::kPosition))
   {
@@ -161,8 +161,7 @@ ContactSet::ContactSet(
   {
     check(constraints, contact);
     manage(contact.constraint);
-    compliant_.push_back(
-      dynamic_cast<const CompliantRow *>(&constraints[contact.constraint]) != nullptr);
+    compliant_.push_back(constraints[contact.constraint].as_compliant_row() != nullptr);
   }
   for (std::size_t i = 0; i < frictions_.size(); ++i)
   {

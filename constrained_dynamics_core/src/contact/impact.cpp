@@ -5,23 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <stdexcept>
 
 #include "contact/impact_data.hpp"
+#include "contact/tolerances.hpp"
 
 namespace constrained_dynamics
 {
 
-namespace
-{
-
-constexpr int kEnergyIterations = 12;
-
-}  // namespace
-
 ImpactProblem::ImpactProblem(const Dynamics & dynamics)
-: roles(static_cast<std::size_t>(dynamics.constraints().size()), ImpactRole::kInForce),
+: roles(static_cast<std::size_t>(dynamics.constraints().size()), ImpactRole::kEnforced),
   restitution(Eigen::VectorXd::Zero(dynamics.constraints().size())),
   impulse(Eigen::VectorXd::Zero(dynamics.system().speed_count()))
 {
@@ -33,7 +26,7 @@ ImpactProblem::ImpactProblem(const Dynamics & dynamics, const Workspace & worksp
   for (std::size_t i = 0; i < roles.size(); ++i)
   {
     roles[i] =
-      workspace.is_active(static_cast<int>(i)) ? ImpactRole::kInForce : ImpactRole::kAbsent;
+      workspace.is_active(static_cast<int>(i)) ? ImpactRole::kEnforced : ImpactRole::kAbsent;
   }
 }
 
@@ -52,11 +45,11 @@ ImpactSolver::Impl::Impl(const Dynamics & the_dynamics, std::size_t contact_limi
     the_dynamics.system().speed_count(), the_dynamics.constraints().row_count())),
   cone(the_dynamics.system().speed_count(), std::max(1, the_dynamics.constraints().row_count())),
   cone_contacts(contact_limit),
-  modes(contact_limit)
+  modes(contact_limit),
+  sliding_solver(contact_limit)
 {
   const Eigen::Index n = dynamics->system().speed_count();
   const Eigen::Index m = dynamics->constraints().row_count();
-  const auto k = static_cast<Eigen::Index>(contact_limit);
   row_solution.acceleration.setZero(n);
   row_solution.constraint_force.setZero(n);
   row_solution.multipliers.setZero(m);
@@ -92,9 +85,7 @@ ImpactSolver::Impl::Impl(const Dynamics & the_dynamics, std::size_t contact_limi
   zero_speeds.setZero(n);
   force.setZero(n);
   row_buffer.setZero(n);
-  friction_force.setZero(n);
-  friction_matrix.setZero(k, k);
-  friction_normals.setZero(k);
+  known_force.setZero(n);
   path_speeds.setZero(n);
   path_slope.setZero(n);
   path_stage.setZero(n);
@@ -114,98 +105,6 @@ ImpactSolver::~ImpactSolver() = default;
 ImpactSolver::ImpactSolver(ImpactSolver &&) noexcept = default;
 ImpactSolver & ImpactSolver::operator=(ImpactSolver &&) noexcept = default;
 
-void ImpactSolver::check(const ImpactProblem & problem) const
-{
-  const ConstraintSet & set = impl_->dynamics->constraints();
-  std::ostringstream message;
-  const auto refuse = [&]() { throw std::invalid_argument("impact: " + message.str()); };
-  if (
-    problem.roles.size() != static_cast<std::size_t>(set.size()) ||
-    problem.restitution.size() != set.size() ||
-    problem.impulse.size() != impl_->dynamics->system().speed_count())
-  {
-    message << "roles, restitution and impulse have " << problem.roles.size() << ", "
-            << problem.restitution.size() << " and " << problem.impulse.size()
-            << " elements; allowed: " << set.size() << ", " << set.size() << " and "
-            << impl_->dynamics->system().speed_count();
-    refuse();
-  }
-  if (problem.contacts.size() > impl_->modes.size())
-  {
-    message << problem.contacts.size() << " contacts; allowed: at most " << impl_->modes.size();
-    refuse();
-  }
-  for (int i = 0; i < set.size(); ++i)
-  {
-    const double e = problem.restitution(i);
-    if (!(e >= 0.0 && e <= 1.0))
-    {
-      message << "restitution of '" << set[i].name() << "' is " << e << "; allowed: 0 to 1";
-      refuse();
-    }
-  }
-  std::vector<bool> is_contact(static_cast<std::size_t>(set.size()), false);
-  for (const ImpactContact & contact : problem.contacts)
-  {
-    if (contact.constraint < 0 || contact.constraint >= set.size())
-    {
-      message << "a contact names constraint " << contact.constraint << "; allowed: 0 to "
-              << set.size() - 1;
-      refuse();
-    }
-    const Constraint & normal = set[contact.constraint];
-    is_contact[static_cast<std::size_t>(contact.constraint)] = true;
-    if (normal.row_count() != 1)
-    {
-      message << "unilateral constraint '" << normal.name() << "' has " << normal.row_count()
-              << " rows; allowed: 1";
-      refuse();
-    }
-    if (contact.side != 1.0 && contact.side != -1.0)
-    {
-      message << "side of '" << normal.name() << "' is " << contact.side << "; allowed: 1 and -1";
-      refuse();
-    }
-    if (!(contact.friction >= 0.0 && std::isfinite(contact.friction)))
-    {
-      message << "friction of '" << normal.name() << "' is " << contact.friction
-              << "; allowed: finite and not negative";
-      refuse();
-    }
-    if (contact.friction_constraint < 0)
-    {
-      continue;
-    }
-    if (contact.friction_constraint >= set.size())
-    {
-      message << "friction of '" << normal.name() << "' names constraint "
-              << contact.friction_constraint << "; allowed: 0 to " << set.size() - 1;
-      refuse();
-    }
-    const Constraint & slip = set[contact.friction_constraint];
-    bool fits = slip.row_count() <= 2;
-    for (const RowDescription & row : slip.rows())
-    {
-      fits = fits && row.level == RowLevel::kVelocity;
-    }
-    if (!fits)
-    {
-      message << "friction constraint '" << slip.name()
-              << "' does not consist of one or two velocity rows";
-      refuse();
-    }
-  }
-  for (int i = 0; i < set.size(); ++i)
-  {
-    const auto k = static_cast<std::size_t>(i);
-    if (problem.roles[k] == ImpactRole::kUnilateral && !is_contact[k])
-    {
-      message << "constraint '" << set[i].name() << "' is unilateral but no contact names it";
-      refuse();
-    }
-  }
-}
-
 Status ImpactSolver::Impl::load(
   const ImpactProblem & problem, double at_time, const ConstVectorRef & at_q,
   const ConstVectorRef & at_u, Workspace & workspace) noexcept
@@ -221,9 +120,8 @@ Status ImpactSolver::Impl::load(
   {
     return Status::kNonFiniteInput;
   }
-  Status status = dynamics->update_rows(at_time, at_q, at_u, workspace);
-  status =
-    status == Status::kOk ? dynamics->system().update_dynamics(workspace.system_data()) : status;
+  Status status = dynamics->evaluate_rows(at_time, at_q, at_u, workspace);
+  status = status == Status::kOk ? dynamics->evaluate_terms(workspace) : status;
   if (status != Status::kOk)
   {
     return status;
@@ -251,7 +149,7 @@ Status ImpactSolver::Impl::load(
     for (int k = 0; k < dynamics->constraints()[i].row_count(); ++k)
     {
       is_equality[static_cast<std::size_t>(row_of(i) + k)] =
-        role == ImpactRole::kInForce || role == ImpactRole::kImpacting;
+        role == ImpactRole::kEnforced || role == ImpactRole::kImpacting;
     }
   }
   return Status::kOk;
@@ -285,8 +183,8 @@ void ImpactSolver::Impl::set_targets(const ImpactProblem & problem, double scale
     }
   }
   // A velocity that is rounding of 0 would make redundant rows contradict each other by rounding.
-  targets =
-    (before.array().abs() > 1e-14 * row_size.array()).select(factors.cwiseProduct(before), 0.0);
+  targets = (before.array().abs() > tolerance::kApproachRounding * row_size.array())
+              .select(factors.cwiseProduct(before), 0.0);
 }
 
 bool ImpactSolver::Impl::bounces(const ImpactProblem & problem) const noexcept
@@ -320,7 +218,8 @@ bool ImpactSolver::Impl::is_scleronomic(const ImpactProblem & problem) const noe
     const int constraint = dynamics->constraints().constraint_of_row(static_cast<int>(row));
     if (
       problem.roles[static_cast<std::size_t>(constraint)] != ImpactRole::kAbsent &&
-      !(std::abs(before(row) - jacobian.row(row).dot(u)) <= 1e-10 * row_size(row)))
+      !(std::abs(before(row) - jacobian.row(row).dot(u)) <=
+        tolerance::kScleronomic * row_size(row)))
     {
       return false;
     }
@@ -345,7 +244,6 @@ double ImpactSolver::Impl::scale_for_energy(const ImpactProblem & problem) noexc
                           : with_restitution  ? -targets(row) - before(row)
                                               : before(row);
     }
-    friction_normals.setZero();
     if (!has_output(solve_rows(force, true)))
     {
       return 0.0;
@@ -373,7 +271,7 @@ Status ImpactSolver::Impl::solve_loaded(const ImpactProblem & problem) noexcept
   }
   double scale = 1.0;
   without_friction = false;
-  for (int k = 0; k < kEnergyIterations; ++k)
+  for (int k = 0; k < bound::kEnergyIterations; ++k)
   {
     set_targets(problem, scale);
     status = solve_chosen(problem);
@@ -386,7 +284,7 @@ Status ImpactSolver::Impl::solve_loaded(const ImpactProblem & problem) noexcept
       scale = 0.0;  // no way to bounce, say between two walls
       continue;
     }
-    if (!keeps_energy || energy_change() <= kImpactRounding * kinetic)
+    if (!keeps_energy || energy_change() <= tolerance::kImpactRounding * kinetic)
     {
       break;
     }
@@ -401,8 +299,9 @@ Status ImpactSolver::Impl::solve_loaded(const ImpactProblem & problem) noexcept
     }
     const double factor = scale_for_energy(problem);
     // Another set of contacts, or friction, may need more than the factor of this one.
-    scale *= factor < 1.0 - 1e-9 ? factor * (1.0 - 1e-13) : 0.5;
-    if (k + 4 >= kEnergyIterations)
+    scale *=
+      factor < 1.0 - tolerance::kSameFactor ? factor * (1.0 - tolerance::kFactorMargin) : 0.5;
+    if (k + bound::kLastWithoutRestitution >= bound::kEnergyIterations)
     {
       scale = 0.0;
     }
@@ -494,7 +393,7 @@ ImpactSolution solve_impact(
 {
   ImpactSolver solver(dynamics, problem.contacts.size());
   solver.check(problem);
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   ImpactSolution solution(dynamics, problem.contacts.size());
   const Status result = solver.solve(problem, state.time, state.q, state.u, workspace, solution);
   if (!has_output(result))

@@ -12,14 +12,12 @@
 #include <Eigen/Core>
 
 #include "constrained_dynamics/contact/impact.hpp"
-#include "constrained_dynamics/formulations/kane_nonminimal.hpp"
+#include "constrained_dynamics/formulations/kane_minimal.hpp"
 #include "contact/cone_problem.hpp"
+#include "contact/sliding_solver.hpp"
 
 namespace constrained_dynamics
 {
-
-/// Fractions of the terms that a number is made of, below which it is rounding.
-constexpr double kImpactRounding = 1e-12;
 
 /// What a unilateral contact does in an impact.
 struct ImpactMode
@@ -37,9 +35,9 @@ struct ImpactMode
   bool slips = false;                ///< whether a contact of given impulses does
 };
 
-/// Everything that ImpactSolver works with. Its functions are in impact.cpp (what is asked for),
-/// impact_modes.cpp (which contacts push, stick and slide) and impact_path.cpp (rows nonlinear in
-/// u, derivatives).
+/// Everything that ImpactSolver works with. Its functions are in impact.cpp (the problem and its
+/// energy), impact_modes.cpp (which contacts push, stick and slide), impact_rows.cpp (the numbers
+/// for given modes) and impact_path.cpp (rows nonlinear in u, derivatives).
 struct ImpactSolver::Impl
 {
   Impl(const Dynamics & the_dynamics, std::size_t contact_limit);
@@ -53,12 +51,20 @@ struct ImpactSolver::Impl
   Status solve_chosen(const ImpactProblem & problem) noexcept;
   Status solve_loaded(const ImpactProblem & problem) noexcept;
   bool correct_modes(const ImpactProblem & problem) noexcept;
+  bool correct_separating(const ImpactContact & contact, ImpactMode & mode) const noexcept;
+  bool correct_pushing(
+    const ImpactContact & contact, double largest, ImpactMode & mode) const noexcept;
+  bool correct_slip(
+    const ImpactContact & contact, double largest, ImpactMode & mode) const noexcept;
   void use_cones(const ImpactProblem & problem) noexcept;
 
   void gather(const ImpactProblem & problem) noexcept;
   Status solve_rows(const Eigen::VectorXd & force, bool with_targets) noexcept;
-  Status solve_modes(
-    const ImpactProblem & problem, const Eigen::VectorXd & impulse, bool with_targets) noexcept;
+  Status solve_modes(const ImpactProblem & problem, const Eigen::VectorXd & impulse) noexcept;
+  void add_given(const ImpactProblem & problem) noexcept;
+  void add_sliding(const ImpactProblem & problem, Eigen::Index i, double normal) noexcept;
+  Status solve_sliding(const ImpactProblem & problem) noexcept;
+  void write_multipliers(const ImpactProblem & problem) noexcept;
   Status solve_directions(const ImpactProblem & problem) noexcept;
   double slip_after(int row) const noexcept
   {
@@ -92,7 +98,7 @@ struct ImpactSolver::Impl
   void set_turning(const ImpactProblem & problem) noexcept;
 
   const Dynamics * dynamics;
-  KaneNonminimal formulation;
+  KaneMinimal formulation;
   std::unique_ptr<FormulationData> formulation_data;
   RowSolution row_solution;
   ConeProblem cone;
@@ -127,9 +133,8 @@ struct ImpactSolver::Impl
   Eigen::VectorXd zero_speeds;
   Eigen::VectorXd force;
   Eigen::VectorXd row_buffer;
-  Eigen::VectorXd friction_force;  // of a unit normal impulse
-  Eigen::MatrixXd friction_matrix;
-  Eigen::VectorXd friction_normals;
+  Eigen::VectorXd known_force;  // all but friction of sliding contacts
+  SlidingSolver sliding_solver;
   Eigen::VectorXd path_speeds, path_slope, path_stage, path_multipliers, path_rate;
   Eigen::VectorXd moved;
   Eigen::VectorXd moved_speeds;

@@ -5,22 +5,16 @@
 #include <cmath>
 
 #include "contact/impact_data.hpp"
+#include "contact/tolerances.hpp"
 
 namespace constrained_dynamics
 {
-
-namespace
-{
-
-constexpr int kPathSteps = 32;
-
-}  // namespace
 
 /// Whether a velocity row misses its target although the linear equations hold.
 bool ImpactSolver::Impl::is_nonlinear(const ImpactProblem & problem, Workspace & workspace) noexcept
 {
   path_stage = u + row_solution.acceleration;
-  if (dynamics->update_rows(time, q, path_stage, workspace) != Status::kOk)
+  if (dynamics->evaluate_rows(time, q, path_stage, workspace) != Status::kOk)
   {
     return true;
   }
@@ -37,7 +31,7 @@ bool ImpactSolver::Impl::is_nonlinear(const ImpactProblem & problem, Workspace &
     }
     const double linear = slip_after(row);
     const double size = row_size(row) + jacobian.row(row).norm() * change + std::abs(after(row));
-    if (std::abs(after(row) - linear) > 1e-9 * size)
+    if (std::abs(after(row) - linear) > tolerance::kNonlinear * size)
     {
       return true;
     }
@@ -55,20 +49,20 @@ Status ImpactSolver::Impl::follow_path(
   path_multipliers.setZero();
   const auto slope = [&](const Eigen::VectorXd & at)
   {
-    Status status = dynamics->update_rows(time, q, at, workspace);
+    Status status = dynamics->evaluate_rows(time, q, at, workspace);
     if (status != Status::kOk)
     {
       return status;
     }
     jacobian = workspace.rows().jacobian;
     gather(problem);
-    return solve_modes(problem, problem.impulse, true);
+    return solve_modes(problem, problem.impulse);
   };
-  constexpr double h = 1.0 / kPathSteps;
+  constexpr double h = 1.0 / bound::kPathSteps;
   constexpr std::array<double, 4> kPlace = {0.0, 0.5, 0.5, 1.0};
   constexpr std::array<double, 4> kWeight = {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0};
   Status status = Status::kOk;
-  for (int step = 0; step < kPathSteps; ++step)
+  for (int step = 0; step < bound::kPathSteps; ++step)
   {
     path_slope.setZero();
     path_rate.setZero();
@@ -91,10 +85,9 @@ Status ImpactSolver::Impl::follow_path(
     path_multipliers += h * path_rate;
   }
   // What the integration left of the rows, by Newton.
-  constexpr int kCorrections = 4;
-  for (int k = 0; k < kCorrections; ++k)
+  for (int k = 0; k < bound::kPathCorrections; ++k)
   {
-    status = dynamics->update_rows(time, q, path_speeds, workspace);
+    status = dynamics->evaluate_rows(time, q, path_speeds, workspace);
     if (status != Status::kOk)
     {
       return status;
@@ -137,7 +130,7 @@ void ImpactSolver::Impl::set_turning(const ImpactProblem & problem) noexcept
     }
     const int row = row_of(contact.friction_constraint);
     const double slip = std::hypot(slip_after(row), slip_after(row + 1));
-    if (!(slip > 1e-10 * (row_size(row) + row_size(row + 1))))
+    if (!(slip > tolerance::kImpactRest * (row_size(row) + row_size(row + 1))))
     {
       continue;  // about to stick: which way it goes is not differentiable
     }
@@ -194,7 +187,7 @@ Status ImpactSolver::derivatives(
     {
       data.moved_speeds -= data.turning.col(j);
     }
-    status = data.solve_modes(problem, data.moved_speeds, true);
+    status = data.solve_modes(problem, data.moved_speeds);
     if (!has_output(status))
     {
       break;
@@ -205,7 +198,7 @@ Status ImpactSolver::derivatives(
     data.gather(problem);
     data.moved_speeds.setZero();
     data.moved_speeds(j) = 1.0;
-    status = data.solve_modes(problem, data.moved_speeds, true);
+    status = data.solve_modes(problem, data.moved_speeds);
     if (has_output(status))
     {
       data.result_b.col(j) = data.row_solution.acceleration;
@@ -225,8 +218,7 @@ Status ImpactSolver::position_derivative(
   const ImpactProblem & problem, double time, const ConstVectorRef & q, const ConstVectorRef & u,
   Workspace & workspace, MatrixRef out) noexcept CD_NONBLOCKING
 {
-  // Truncation h⁴ and rounding ε/h are both far below 1e-9 of the derivative.
-  constexpr double h = 5e-4;
+  constexpr double h = tolerance::kPositionDifference;
   constexpr std::array<double, 4> kShift = {-2.0, -1.0, 1.0, 2.0};
   constexpr std::array<double, 4> kWeight = {1.0 / 12.0, -2.0 / 3.0, 2.0 / 3.0, -1.0 / 12.0};
   Impl & data = *impl_;

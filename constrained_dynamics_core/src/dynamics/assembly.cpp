@@ -11,6 +11,8 @@
 
 #include <Eigen/SVD>
 
+#include "dynamics/workspace_impl.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -44,8 +46,8 @@ Eigen::VectorXd pick(const Eigen::VectorXd & values, const std::vector<int> & ro
 /// Gauss-Newton with backtracking; directions whose singular value is below `cut` of the largest
 /// are left out, which is what redundant rows beside their manifold need.
 int iterate(
-  const RowEquations & equations, const System & system, const Workspace & workspace, double cut,
-  double tolerance, Eigen::VectorXd & x)
+  const RowEquations & equations, const Evaluation & evaluation, double cut, double tolerance,
+  Eigen::VectorXd & x)
 {
   constexpr int kIterations = 200;
   constexpr int kHalvings = 20;
@@ -73,7 +75,7 @@ int iterate(
       }
       patience_from = before;
     }
-    const Eigen::MatrixXd jacobian = complete_jacobian(system, workspace.rows());
+    const Eigen::MatrixXd jacobian = complete_jacobian(evaluation.system(), evaluation.rows);
     Eigen::MatrixXd rows(r.size(), jacobian.cols());
     for (Eigen::Index i = 0; i < r.size(); ++i)
     {
@@ -120,8 +122,8 @@ int iterate(
 }
 
 AssemblyResult assemble(
-  const RowEquations & equations, const Dynamics & dynamics, const Workspace & workspace,
-  double tolerance, const char * what, Eigen::VectorXd & x)
+  const RowEquations & equations, const Evaluation & evaluation, double tolerance,
+  const char * what, Eigen::VectorXd & x)
 {
   const Status start = equations.evaluate(x);
   if (start != Status::kOk)
@@ -136,7 +138,7 @@ AssemblyResult assemble(
   for (const double cut : {1e-10, 1e-6, 1e-3})
   {
     Eigen::VectorXd trial = x;
-    const int iterations = iterate(equations, dynamics.system(), workspace, cut, tolerance, trial);
+    const int iterations = iterate(equations, evaluation, cut, tolerance, trial);
     if (equations.evaluate(trial) != Status::kOk)
     {
       continue;
@@ -150,7 +152,7 @@ AssemblyResult assemble(
       best.iterations = iterations;
       best.worst_row =
         r.size() > 0
-          ? dynamics.constraints().row_name(equations.rows[static_cast<std::size_t>(worst)])
+          ? evaluation.of().constraints.row_name(equations.rows[static_cast<std::size_t>(worst)])
           : std::string();
       best_x = trial;
     }
@@ -164,17 +166,15 @@ AssemblyResult assemble(
   return best;
 }
 
-std::vector<int> rows_up_to(
-  const Dynamics & dynamics, const Workspace & workspace, RowLevel highest)
+std::vector<int> active_rows(const Evaluation & evaluation, RowSubset subset)
 {
   std::vector<int> rows;
-  const ConstraintSet & set = dynamics.constraints();
-  for (int row = 0; row < set.row_count(); ++row)
+  const ConstrainedSystem & of = evaluation.of();
+  for (int row = 0; row < of.constraints.row_count(); ++row)
   {
-    const RowLevel level = set.row(row).level;
-    const bool wanted = level == RowLevel::kPosition ||
-                        (level == RowLevel::kVelocity && highest == RowLevel::kVelocity);
-    if (wanted && workspace.is_active(set.constraint_of_row(row)))
+    if (
+      of.contains(subset, row) &&
+      evaluation.is_active(of.constraint_of_row[static_cast<std::size_t>(row)]))
     {
       rows.push_back(row);
     }
@@ -203,19 +203,23 @@ AssemblyResult assemble_position(
   check_size("held", held.size(), system.coordinate_count());
   system.normalise(q);
 
+  Evaluation & evaluation = WorkspaceAccess::evaluation(workspace);
   RowEquations equations;
-  equations.rows = rows_up_to(dynamics, workspace, RowLevel::kPosition);
+  equations.rows = active_rows(evaluation, RowSubset::kPosition);
   equations.evaluate = [&](const Eigen::VectorXd & x)
-  { return dynamics.update_position_rows(time, x, workspace); };
+  {
+    const Status status = evaluation.set_rest(time, x);
+    return status == Status::kOk ? evaluation.ask_position_rows() : status;
+  };
   equations.advance = [&](Eigen::VectorXd & x, const Eigen::VectorXd & delta)
   {
-    x += workspace.terms().kinematic_matrix * delta;
+    x += evaluation.system_data->terms.kinematic_matrix * delta;
     system.normalise(x);
   };
-  equations.residuals = [&]() -> const Eigen::VectorXd & { return workspace.rows().position; };
+  equations.residuals = [&]() -> const Eigen::VectorXd & { return evaluation.rows.position; };
   equations.directions = [&]() -> Eigen::MatrixXd
   {
-    const Eigen::MatrixXd & c = workspace.terms().kinematic_matrix;
+    const Eigen::MatrixXd & c = evaluation.system_data->terms.kinematic_matrix;
     Eigen::MatrixXd fixed(std::count(held.begin(), held.end(), true), c.cols());
     Eigen::Index k = 0;
     for (std::size_t i = 0; i < held.size(); ++i)
@@ -233,7 +237,7 @@ AssemblyResult assemble_position(
     svd.setThreshold(1e-10);
     return svd.matrixV().rightCols(c.cols() - svd.rank());
   };
-  return assemble(equations, dynamics, workspace, tolerance, "coordinates", q);
+  return assemble(equations, evaluation, tolerance, "coordinates", q);
 }
 
 AssemblyResult assemble_velocity(
@@ -244,12 +248,16 @@ AssemblyResult assemble_velocity(
   check_size("u", static_cast<std::size_t>(u.size()), system.speed_count());
   check_size("held", held.size(), system.speed_count());
 
+  Evaluation & evaluation = WorkspaceAccess::evaluation(workspace);
   RowEquations equations;
-  equations.rows = rows_up_to(dynamics, workspace, RowLevel::kVelocity);
+  equations.rows = active_rows(evaluation, RowSubset::kVelocity);
   equations.evaluate = [&](const Eigen::VectorXd & x)
-  { return dynamics.update_rows(time, q, x, workspace); };
+  {
+    const Status status = evaluation.set_state(time, q, x);
+    return status == Status::kOk ? evaluation.ask_rows() : status;
+  };
   equations.advance = [](Eigen::VectorXd & x, const Eigen::VectorXd & delta) { x += delta; };
-  equations.residuals = [&]() -> const Eigen::VectorXd & { return workspace.rows().velocity; };
+  equations.residuals = [&]() -> const Eigen::VectorXd & { return evaluation.rows.velocity; };
   equations.directions = [&]() -> Eigen::MatrixXd
   {
     const Eigen::Index n = system.speed_count();
@@ -264,7 +272,7 @@ AssemblyResult assemble_velocity(
     }
     return free;
   };
-  return assemble(equations, dynamics, workspace, tolerance, "speeds", u);
+  return assemble(equations, evaluation, tolerance, "speeds", u);
 }
 
 }  // namespace constrained_dynamics

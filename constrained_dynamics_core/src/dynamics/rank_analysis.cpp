@@ -12,7 +12,7 @@
 #include <Eigen/SVD>
 
 #include "constrained_dynamics/dynamics/assembly.hpp"
-#include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics
 {
@@ -75,192 +75,263 @@ std::vector<RankReport::Dependency> dependencies_of(
   return result;
 }
 
-}  // namespace
+// Regular beyond doubt.
+constexpr double kWellConditioned = 1e4;
 
-RankReport Dynamics::analyse(const State & state, Workspace & workspace) const
+/// One analysis of the active rows around a state.
+class RankAnalysis
 {
-  constexpr int kSamples = 8;
-  // Far enough that a singular position is left by a clear margin, close enough to stay on the same
-  // branch of the mechanism.
-  constexpr double kSpread = 1e-2;
-  constexpr unsigned kSeed = 20260101U;
-  constexpr double kWellConditioned = 1e4;  // regular beyond doubt
-  const Eigen::Index n = system().speed_count();
-  const std::vector<bool> free_q(static_cast<std::size_t>(system().coordinate_count()), false);
-  const std::vector<bool> free_u(static_cast<std::size_t>(n), false);
-  const auto evaluate = [&](const State & at)
-  { return update_rows(at.time, at.q, at.u, workspace); };
-  const Status start = evaluate(state);
-  if (start != Status::kOk)
+public:
+  RankAnalysis(
+    const Dynamics & dynamics, const Formulation & formulation, FormulationData & data,
+    Workspace & workspace)
+  : dynamics_(dynamics),
+    formulation_(formulation),
+    data_(data),
+    workspace_(workspace),
+    evaluation_(WorkspaceAccess::evaluation(workspace)),
+    of_(evaluation_.of())
   {
-    throw std::invalid_argument(
-      std::string("the rows cannot be evaluated at the given state: status ") + to_string(start));
   }
 
-  // States on the manifold around the given one.
-  std::vector<State> samples;
-  State base = state;
-  assemble_position(*this, base.time, base.q, free_q, workspace);
-  assemble_velocity(*this, base.time, base.q, base.u, free_u, workspace);
-  samples.push_back(base);
-  // Many rows that are independent beyond doubt at the state itself have nothing to show elsewhere,
-  // and samples of them would take minutes.
-  constexpr int kManyRows = 100;
-  int sample_count = kSamples;
-  if (constraints_.row_count() > kManyRows && evaluate(base) == Status::kOk)
+  RankReport run(const State & state)
   {
-    const Eigen::MatrixXd & A = workspace.rows_.jacobian;
+    const Status start = evaluate(state);
+    if (start != Status::kOk)
+    {
+      throw std::invalid_argument(
+        std::string("the rows cannot be evaluated at the given state: status ") + to_string(start));
+    }
+    const std::vector<State> samples = find_samples(state);
+    find_sizes(samples);
+    find_ranks(samples);
+    RankReport report = describe(samples.front());
+    // On the manifold or not, the workspace is at the state that was given.
+    (void)evaluate(state);
+    return report;
+  }
+
+private:
+  Status evaluate(const State & at)
+  {
+    const Status status = evaluation_.set_state(at.time, at.q, at.u);
+    return status == Status::kOk ? evaluation_.ask_rows() : status;
+  }
+
+  bool assemble(State & state)
+  {
+    const std::vector<bool> free_q(static_cast<std::size_t>(state.q.size()), false);
+    const std::vector<bool> free_u(static_cast<std::size_t>(state.u.size()), false);
+    return assemble_position(dynamics_, state.time, state.q, free_q, workspace_).converged &&
+           assemble_velocity(dynamics_, state.time, state.q, state.u, free_u, workspace_).converged;
+  }
+
+  /// Many rows that are independent beyond doubt at the state itself have nothing to show
+  /// elsewhere, and samples of them would take minutes.
+  bool needs_samples(const State & base)
+  {
+    constexpr int kManyRows = 100;
+    if (of_.constraints.row_count() <= kManyRows || evaluate(base) != Status::kOk)
+    {
+      return true;
+    }
+    const Eigen::MatrixXd & A = evaluation_.rows.jacobian;
     Eigen::VectorXd sizes(A.rows());
-    row_sizes(workspace, sizes);
-    set_row_scale(sizes, workspace);
+    evaluation_.row_sizes(sizes);
+    evaluation_.set_row_scale(sizes);
     const Eigen::VectorXd values =
-      Eigen::BDCSVD<Eigen::MatrixXd>(workspace.row_scale_.asDiagonal() * A).singularValues();
-    sample_count =
-      A.rows() <= n && values(A.rows() - 1) * kWellConditioned > values(0) ? 0 : kSamples;
-  }
-  std::mt19937 generator(kSeed);
-  std::normal_distribution<double> normal;
-  for (int i = 0; i < sample_count; ++i)
-  {
-    if (evaluate(base) != Status::kOk)
-    {
-      break;
-    }
-    State sample = base;
-    Eigen::VectorXd delta(n);
-    for (Eigen::Index k = 0; k < n; ++k)
-    {
-      delta(k) = kSpread * normal(generator);
-      sample.u(k) += kSpread * (1.0 + std::abs(base.u(k))) * normal(generator);
-    }
-    sample.q += workspace.terms().kinematic_matrix * delta;
-    system().normalise(sample.q);
-    if (evaluate(sample) != Status::kOk)
-    {
-      continue;
-    }
-    if (!assemble_position(*this, sample.time, sample.q, free_q, workspace).converged)
-    {
-      continue;
-    }
-    if (assemble_velocity(*this, sample.time, sample.q, sample.u, free_u, workspace).converged)
-    {
-      samples.push_back(sample);
-    }
+      Eigen::BDCSVD<Eigen::MatrixXd>(evaluation_.row_scale.asDiagonal() * A).singularValues();
+    return A.rows() > A.cols() || !(values(A.rows() - 1) * kWellConditioned > values(0));
   }
 
-  // Sizes that the rows could have, then ranks of the rows scaled by them.
-  Eigen::VectorXd sizes = Eigen::VectorXd::Zero(constraints_.row_count());
-  Eigen::VectorXd largest = sizes;
-  for (const State & sample : samples)
+  /// States on the manifold around the given one, the nearest first.
+  std::vector<State> find_samples(const State & state)
   {
-    if (evaluate(sample) == Status::kOk)
+    constexpr int kSamples = 8;
+    // Far enough that a singular position is left by a clear margin, close enough to stay on the
+    // same branch of the mechanism.
+    constexpr double kSpread = 1e-2;
+    constexpr unsigned kSeed = 20260101U;
+    std::vector<State> samples;
+    State base = state;
+    const std::vector<bool> free_q(static_cast<std::size_t>(base.q.size()), false);
+    const std::vector<bool> free_u(static_cast<std::size_t>(base.u.size()), false);
+    assemble_position(dynamics_, base.time, base.q, free_q, workspace_);
+    assemble_velocity(dynamics_, base.time, base.q, base.u, free_u, workspace_);
+    samples.push_back(base);
+    std::mt19937 generator(kSeed);
+    std::normal_distribution<double> normal;
+    const int count = needs_samples(base) ? kSamples : 0;
+    for (int i = 0; i < count && evaluate(base) == Status::kOk; ++i)
     {
-      row_sizes(workspace, sizes);
-      largest = largest.cwiseMax(sizes);
+      State sample = base;
+      Eigen::VectorXd delta(base.u.size());
+      for (Eigen::Index k = 0; k < delta.size(); ++k)
+      {
+        delta(k) = kSpread * normal(generator);
+        sample.u(k) += kSpread * (1.0 + std::abs(base.u(k))) * normal(generator);
+      }
+      sample.q += evaluation_.system_data->terms.kinematic_matrix * delta;
+      of_.system().normalise(sample.q);
+      if (evaluate(sample) == Status::kOk && assemble(sample))
+      {
+        samples.push_back(sample);
+      }
     }
+    return samples;
   }
-  set_row_scale(largest, workspace);
-  // Redundant rows are independent by what their states are off the manifold, times curvatures
-  // whose size is that of the rows. Of speeds only velocity rows depend, those that are nonlinear.
-  // The first state is on the manifold unless rows contradict each other or are almost dependent,
-  // and what these miss must not make them redundant.
-  const auto rounding = [&](bool is_first)
+
+  /// Sizes that the rows could have.
+  void find_sizes(const std::vector<State> & samples)
+  {
+    Eigen::VectorXd sizes = Eigen::VectorXd::Zero(of_.constraints.row_count());
+    Eigen::VectorXd largest = sizes;
+    for (const State & sample : samples)
+    {
+      if (evaluate(sample) == Status::kOk)
+      {
+        evaluation_.row_sizes(sizes);
+        largest = largest.cwiseMax(sizes);
+      }
+    }
+    evaluation_.set_row_scale(largest);
+  }
+
+  /// Redundant rows are independent by what their states are off the manifold, times curvatures
+  /// whose size is that of the rows. Of speeds only velocity rows depend, those that are nonlinear.
+  /// The first state is on the manifold unless rows contradict each other or are almost dependent,
+  /// and what these miss must not make them redundant.
+  double rounding(bool is_first) const
   {
     constexpr double kCurvature = 10.0;
     constexpr double kOnManifold = 2e-14;
-    double off = residual(workspace.rows_.position, Workspace::kPositionRows, workspace);
-    for (const int row : velocity_rows_)
+    double off = evaluation_.residual(evaluation_.rows.position, RowSubset::kPosition);
+    for (const int row : of_.velocity_rows)
     {
-      const double size = std::abs(workspace.row_scale_(row) * workspace.rows_.velocity(row));
-      off = workspace.is_active(constraint_of_row_[static_cast<std::size_t>(row)])
+      const double size = std::abs(evaluation_.row_scale(row) * evaluation_.rows.velocity(row));
+      off = evaluation_.is_active(of_.constraint_of_row[static_cast<std::size_t>(row)])
               ? std::max(off, size)
               : off;
     }
     off = is_first ? std::min(off, kOnManifold) : off;
-    return std::min(kRowRounding + kCurvature * off, options_.rank.singular_tolerance);
-  };
-  const auto scaled = [&](Workspace::Subset subset, std::vector<int> * rows)
+    return std::min(kRowRounding + kCurvature * off, of_.options.rank.singular_tolerance);
+  }
+
+  /// The active rows of a subset, scaled; `rows` tells which.
+  Eigen::MatrixXd scaled(RowSubset subset, std::vector<int> & rows) const
   {
-    rows->clear();
-    for (int row = 0; row < constraints_.row_count(); ++row)
+    rows.clear();
+    for (int row = 0; row < of_.constraints.row_count(); ++row)
     {
-      const int constraint = constraint_of_row_[static_cast<std::size_t>(row)];
-      if (workspace.is_active(constraint) && in_subset(row, subset))
+      const int constraint = of_.constraint_of_row[static_cast<std::size_t>(row)];
+      if (evaluation_.is_active(constraint) && of_.contains(subset, row))
       {
-        rows->push_back(row);
+        rows.push_back(row);
       }
     }
-    Eigen::MatrixXd matrix(static_cast<Eigen::Index>(rows->size()), n);
-    for (std::size_t i = 0; i < rows->size(); ++i)
+    Eigen::MatrixXd matrix(static_cast<Eigen::Index>(rows.size()), of_.system().speed_count());
+    for (std::size_t i = 0; i < rows.size(); ++i)
     {
-      const int row = (*rows)[i];
       matrix.row(static_cast<Eigen::Index>(i)) =
-        workspace.row_scale_(row) * workspace.rows_.jacobian.row(row);
+        evaluation_.row_scale(rows[i]) * evaluation_.rows.jacobian.row(rows[i]);
     }
     return matrix;
-  };
-  constexpr std::size_t kNoRows = std::numeric_limits<std::size_t>::max();
-  std::vector<int> rows;
-  workspace.nominal_rank_.fill(0);
-  for (const State & sample : samples)
+  }
+
+  void find_ranks(const std::vector<State> & samples)
   {
-    if (evaluate(sample) != Status::kOk)
+    constexpr std::size_t kNoRows = std::numeric_limits<std::size_t>::max();
+    std::vector<int> rows;
+    evaluation_.nominal_rank.fill(0);
+    for (const State & sample : samples)
     {
-      continue;
-    }
-    std::size_t evaluated = kNoRows;
-    int rank = 0;
-    double condition = 1.0;
-    for (int subset = 0; subset < Workspace::kSubsetCount; ++subset)
-    {
-      const Eigen::MatrixXd matrix = scaled(static_cast<Workspace::Subset>(subset), &rows);
-      // The subsets grow: with as many rows as the one before it is the same.
-      if (rows.size() != evaluated && matrix.rows() > 0)
+      if (evaluate(sample) != Status::kOk)
       {
-        const Eigen::BDCSVD<Eigen::MatrixXd> svd(matrix);
-        const Eigen::VectorXd & values = svd.singularValues();
-        rank = numerical_rank(values, rounding(&sample == &samples.front()));
-        condition = rank > 0 ? values(0) / values(rank - 1) : 1.0;
+        continue;
       }
-      evaluated = rows.size();
-      int & nominal = workspace.nominal_rank_[static_cast<std::size_t>(subset)];
-      nominal = std::max(nominal, rank);
-    }
-    if (rank == workspace.nominal_rank_[Workspace::kAllRows] && condition < kWellConditioned)
-    {
-      measure_tree(workspace);
+      std::size_t evaluated = kNoRows;
+      int rank = 0;
+      double condition = 1.0;
+      for (const RowSubset subset : {RowSubset::kPosition, RowSubset::kVelocity, RowSubset::kAll})
+      {
+        const Eigen::MatrixXd matrix = scaled(subset, rows);
+        // The subsets grow: with as many rows as the one before it is the same.
+        if (rows.size() != evaluated && matrix.rows() > 0)
+        {
+          const Eigen::BDCSVD<Eigen::MatrixXd> svd(matrix);
+          const Eigen::VectorXd & values = svd.singularValues();
+          rank = numerical_rank(values, rounding(&sample == &samples.front()));
+          condition = rank > 0 ? values(0) / values(rank - 1) : 1.0;
+        }
+        evaluated = rows.size();
+        evaluation_.nominal(subset) = std::max(evaluation_.nominal(subset), rank);
+      }
+      if (rank == evaluation_.nominal(RowSubset::kAll) && condition < kWellConditioned)
+      {
+        formulation_.measure(evaluation_, data_);
+      }
     }
   }
 
-  RankReport report;
-  report.nominal_rank = workspace.nominal_rank_[Workspace::kAllRows];
-  report.degrees_of_freedom = static_cast<int>(n) - report.nominal_rank;
-  if (evaluate(base) == Status::kOk)
+  RankReport describe(const State & base)
   {
-    const Eigen::MatrixXd matrix = scaled(Workspace::kAllRows, &rows);
-    report.row_count = static_cast<int>(rows.size());
-    if (matrix.rows() > 0)
+    RankReport report;
+    report.nominal_rank = evaluation_.nominal(RowSubset::kAll);
+    report.degrees_of_freedom = of_.system().speed_count() - report.nominal_rank;
+    if (evaluate(base) != Status::kOk)
     {
-      const Eigen::BDCSVD<Eigen::MatrixXd> svd(matrix, Eigen::ComputeFullU);
-      const Eigen::VectorXd & values = svd.singularValues();
-      report.rank_here = numerical_rank(values, options_.rank.singular_tolerance);
-      if (report.rank_here > 0)
-      {
-        report.condition = values(0) / values(report.rank_here - 1);
-      }
-      if (report.rank_here < matrix.rows())
-      {
-        Eigen::MatrixXd null_space = svd.matrixU().rightCols(matrix.rows() - report.rank_here);
-        for (std::size_t i = 0; i < rows.size(); ++i)
-        {
-          null_space.row(static_cast<Eigen::Index>(i)) *= workspace.row_scale_(rows[i]);
-        }
-        report.dependencies = dependencies_of(std::move(null_space), rows);
-      }
+      return report;
     }
+    std::vector<int> rows;
+    const Eigen::MatrixXd matrix = scaled(RowSubset::kAll, rows);
+    report.row_count = static_cast<int>(rows.size());
+    if (matrix.rows() == 0)
+    {
+      return report;
+    }
+    const Eigen::BDCSVD<Eigen::MatrixXd> svd(matrix, Eigen::ComputeFullU);
+    const Eigen::VectorXd & values = svd.singularValues();
+    report.rank_here = numerical_rank(values, of_.options.rank.singular_tolerance);
+    if (report.rank_here > 0)
+    {
+      report.condition = values(0) / values(report.rank_here - 1);
+    }
+    if (report.rank_here < matrix.rows())
+    {
+      Eigen::MatrixXd null_space = svd.matrixU().rightCols(matrix.rows() - report.rank_here);
+      for (std::size_t i = 0; i < rows.size(); ++i)
+      {
+        null_space.row(static_cast<Eigen::Index>(i)) *= evaluation_.row_scale(rows[i]);
+      }
+      report.dependencies = dependencies_of(std::move(null_space), rows);
+    }
+    return report;
   }
-  return report;
+
+  const Dynamics & dynamics_;
+  const Formulation & formulation_;
+  FormulationData & data_;
+  Workspace & workspace_;
+  Evaluation & evaluation_;
+  const ConstrainedSystem & of_;
+};
+
+}  // namespace
+
+const RankReport & Workspace::reset(const State & state)
+{
+  const System & system = impl_->evaluation.system();
+  if (state.q.size() != system.coordinate_count() || state.u.size() != system.speed_count())
+  {
+    throw std::invalid_argument(
+      "the state has " + std::to_string(state.q.size()) + " coordinates and " +
+      std::to_string(state.u.size()) + " speeds; allowed: " +
+      std::to_string(system.coordinate_count()) + " and " + std::to_string(system.speed_count()));
+  }
+  const Dynamics dynamics(impl_->evaluation.shared(), impl_->formulation);
+  impl_->report =
+    RankAnalysis(dynamics, *impl_->formulation, *impl_->formulation_data, *this).run(state);
+  return impl_->report;
 }
 
 }  // namespace constrained_dynamics

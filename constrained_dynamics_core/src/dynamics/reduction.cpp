@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/formulations/evaluation.hpp"
 #include "formulations/kane_scratch.hpp"
 
 namespace constrained_dynamics
@@ -45,72 +46,69 @@ void Reduction::respond(const ConstMatrixRef & forces, MatrixRef accelerations) 
   }
 }
 
-Status Dynamics::reduce(
-  Workspace & workspace, Reduction & reduction, bool with_effort) const noexcept CD_NONBLOCKING
+Status Reduction::reduce(Evaluation & evaluation, ReductionParts parts) noexcept CD_NONBLOCKING
 {
-  if (!workspace.given_multipliers_.allFinite())
+  of_ = nullptr;
+  if (!evaluation.given_multipliers.allFinite())
   {
     return Status::kNonFiniteInput;
   }
-  Status status = system().update_dynamics(*workspace.system_data_);
+  Status status = evaluation.ask_rows();
   if (status != Status::kOk)
   {
     return status;
   }
-  workspace.force_ = workspace.terms().force;
-  add_given(workspace.force_, workspace);
-  drive(workspace);
-  stabilise(workspace);
-  gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
-
-  int & nominal = workspace.nominal_rank_[Workspace::kAllRows];
-  KaneScratch & kane = *reduction.kane_;
-  const RowProblem problem = row_problem(nominal, workspace);
-  status = kane.begin(problem, options_.rank);
+  status = evaluation.ask_terms();
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  const SystemTerms & terms = evaluation.system_data->terms;
+  const RowProblem problem = evaluation.passive_problem();
+  status = kane_->begin(problem, evaluation.of().options.rank);
   if (!has_output(status))
   {
     return status;
   }
-  if (!kane.solve_reduced(problem))
+  if (!kane_->solve_reduced(problem))
   {
     return Status::kSingularInertia;
   }
-  if (nominal == Workspace::kUnknownRank)
+  evaluation.note_rank(RowSubset::kAll, static_cast<int>(kane_->rank()));
+  free_acceleration_ = kane_->acceleration;
+  if (evaluation.system().driven_speeds().empty())
   {
-    nominal = static_cast<int>(kane.rank());
-  }
-  reduction.free_acceleration_ = kane.acceleration;
-  if (system().driven_speeds().empty())
-  {
-    kane.respond(workspace.terms().input_matrix, reduction.input_response_);
+    kane_->respond(terms.input_matrix, input_response_);
+    if (parts.effort)
+    {
+      multiply(terms.input_matrix.transpose(), input_response_, effort_metric_);
+    }
   }
   else
   {
-    respond_driven(workspace, reduction);
+    respond_driven(evaluation);
   }
-  if (with_effort && system().driven_speeds().empty())
-  {
-    multiply(
-      workspace.terms().input_matrix.transpose(), reduction.input_response_,
-      reduction.effort_metric_);
-  }
-  if (!is_finite(reduction.input_response_) || !reduction.free_acceleration_.allFinite())
+  if (!is_finite(input_response_) || !free_acceleration_.allFinite())
   {
     return Status::kNonFiniteResult;
   }
-  reduction.rank_status_ = status;
+  rank_status_ = status;
+  of_ = &evaluation;
+  stamp_ = evaluation.stamp();
+  if (parts.forces)
+  {
+    find_forces(evaluation);
+  }
   return status;
 }
 
-void Dynamics::respond_driven(Workspace & workspace, Reduction & reduction) const noexcept
-  CD_NONBLOCKING
+void Reduction::respond_driven(const Evaluation & evaluation) noexcept CD_NONBLOCKING
 {
   // u̇ is linear in h and b together: an input changes h by G_j and, through the driven speeds, b.
-  const SystemTerms & terms = workspace.terms();
-  const std::vector<int> & driven = system().driven_speeds();
-  KaneScratch & kane = *reduction.kane_;
-  const int m = workspace.active_row_count_;
-  auto bias = reduction.row_column_.head(m);
+  const SystemTerms & terms = evaluation.system_data->terms;
+  const std::vector<int> & driven = evaluation.system().driven_speeds();
+  const int m = evaluation.active_row_count;
+  auto bias = row_column_.head(m);
   for (Eigen::Index j = 0; j < terms.input_matrix.cols(); ++j)
   {
     bias.setZero();
@@ -120,77 +118,73 @@ void Dynamics::respond_driven(Workspace & workspace, Reduction & reduction) cons
       const double acceleration = terms.input_matrix(speed, j) / terms.mass_matrix(speed, speed);
       for (int row = 0; row < m && acceleration != 0.0; ++row)
       {
-        bias(row) -= workspace.rows_.driven_jacobian(
-                       workspace.active_rows_(row), static_cast<Eigen::Index>(k)) *
+        bias(row) -= evaluation.rows.driven_jacobian(
+                       evaluation.active_rows(row), static_cast<Eigen::Index>(k)) *
                      acceleration;
       }
     }
-    kane.factorisation.particular(bias, kane.beta());
-    reduction.column_ = terms.input_matrix.col(j);
+    kane_->factorisation.particular(bias, kane_->beta());
+    column_ = terms.input_matrix.col(j);
     const RowProblem column{
       terms.mass_matrix,
-      reduction.column_,
-      workspace.active_jacobian_.topRows(m),
+      column_,
+      evaluation.active_jacobian.topRows(m),
       bias,
-      workspace.active_scale_.head(m),
-      workspace.active_weight_.head(m),
+      evaluation.active_scale.head(m),
+      evaluation.active_weight.head(m),
       0};
     // The reduced inertia is as it was, so it is regular.
-    (void)kane.solve_reduced(column);
-    reduction.input_response_.col(j) = kane.acceleration;
+    (void)kane_->solve_reduced(column);
+    input_response_.col(j) = kane_->acceleration;
   }
   // Driven speeds move others by the rows, not by forces, so that Gᵀ Y is no metric: Yᵀ Q Y is.
   for (Eigen::Index j = 0; j < terms.input_matrix.cols(); ++j)
   {
-    reduction.column_.noalias() = terms.mass_matrix * reduction.input_response_.col(j);
-    reduction.effort_metric_.col(j).noalias() =
-      reduction.input_response_.transpose() * reduction.column_;
+    column_.noalias() = terms.mass_matrix * input_response_.col(j);
+    effort_metric_.col(j).noalias() = input_response_.transpose() * column_;
   }
 }
 
-void Dynamics::reduce_forces(Workspace & workspace, Reduction & reduction) const noexcept
-  CD_NONBLOCKING
+void Reduction::find_forces(const Evaluation & evaluation) noexcept CD_NONBLOCKING
 {
-  const int m = workspace.active_row_count_;
-  const SystemTerms & terms = workspace.terms();
-  KaneScratch & kane = *reduction.kane_;
-  const auto weight = workspace.active_weight_.head(m);
-  auto active = reduction.row_column_.head(m);
+  const int m = evaluation.active_row_count;
+  const SystemTerms & terms = evaluation.system_data->terms;
+  const auto weight = evaluation.active_weight.head(m);
+  auto active = row_column_.head(m);
   const auto scatter = [&](VectorRef out) noexcept
   {
     out.setZero();
     for (int k = 0; k < m; ++k)
     {
-      out(workspace.active_rows_(k)) = active(k);
+      out(evaluation.active_rows(k)) = active(k);
     }
   };
   const auto scatter_column = [&](VectorRef out) noexcept
   {
-    kane.factorisation.multipliers(reduction.column_, weight, active);  // (E8)
+    kane_->factorisation.multipliers(column_, weight, active);  // (E8)
     scatter(out);
   };
-  reduction.null_count_ = m - static_cast<int>(kane.rank());
-  for (int i = 0; i < reduction.null_count_; ++i)
+  null_count_ = m - static_cast<int>(kane_->rank());
+  for (int i = 0; i < null_count_; ++i)
   {
-    kane.factorisation.multiplier_null_vector(i, active);
-    scatter(reduction.multiplier_null_space_.col(i));
+    kane_->factorisation.multiplier_null_vector(i, active);
+    scatter(multiplier_null_space_.col(i));
   }
-  reduction.column_ = -workspace.force_;
-  reduction.column_.noalias() += terms.mass_matrix * reduction.free_acceleration_;
-  scatter_column(reduction.free_multipliers_);
-  for (Eigen::Index j = 0; j < reduction.input_response_.cols(); ++j)
+  column_ = -evaluation.force;
+  column_.noalias() += terms.mass_matrix * free_acceleration_;
+  scatter_column(free_multipliers_);
+  for (Eigen::Index j = 0; j < input_response_.cols(); ++j)
   {
-    reduction.column_ = -terms.input_matrix.col(j);
-    reduction.column_.noalias() += terms.mass_matrix * reduction.input_response_.col(j);
-    scatter_column(reduction.multiplier_response_.col(j));
+    column_ = -terms.input_matrix.col(j);
+    column_.noalias() += terms.mass_matrix * input_response_.col(j);
+    scatter_column(multiplier_response_.col(j));
   }
 }
 
-Status Dynamics::solve_reduced(
-  const ConstVectorRef & inputs, Reduction & reduction,
-  Workspace & workspace) const noexcept CD_NONBLOCKING
+Status Reduction::solve(const ConstVectorRef & inputs, Evaluation & evaluation) noexcept
+  CD_NONBLOCKING
 {
-  if (inputs.size() != system().input_count())
+  if (inputs.size() != input_response_.cols())
   {
     return Status::kSizeMismatch;
   }
@@ -198,27 +192,24 @@ Status Dynamics::solve_reduced(
   {
     return Status::kNonFiniteInput;
   }
-  KaneScratch & kane = *reduction.kane_;
-  kane.acceleration = reduction.free_acceleration_;
-  kane.acceleration.noalias() += reduction.input_response_ * inputs;
+  if (of_ != &evaluation || stamp_ != evaluation.stamp())
+  {
+    return Status::kNoState;
+  }
+  kane_->acceleration = free_acceleration_;
+  kane_->acceleration.noalias() += input_response_ * inputs;
   // h of `reduce` holds P and given multipliers; the inputs are added for the judgement alone.
-  reduction.column_ = workspace.force_;
-  workspace.force_.noalias() += workspace.terms().input_matrix * inputs;
-  if (!system().driven_speeds().empty())
+  column_ = evaluation.force;
+  evaluation.force.noalias() += evaluation.system_data->terms.input_matrix * inputs;
+  if (!evaluation.system().driven_speeds().empty())
   {
-    drive(workspace);
-    stabilise(workspace);
-    gather(workspace.stabilised_bias_, Workspace::kAllRows, workspace);
+    evaluation.gather_driven();
   }
-  const RowProblem problem = row_problem(workspace.nominal_rank_[Workspace::kAllRows], workspace);
-  kane.force_from_motion(problem);
+  const RowProblem problem = evaluation.gathered_problem(RowSubset::kAll);
+  kane_->force_from_motion(problem);
   const Status status =
-    kane.finish(problem, options_.rank, reduction.rank_status_, workspace.row_solution_);
-  workspace.force_ = reduction.column_;
-  if (has_output(status))
-  {
-    scatter(workspace);
-  }
+    kane_->finish(problem, evaluation.of().options.rank, rank_status_, evaluation.row_solution);
+  evaluation.force = column_;
   return status;
 }
 

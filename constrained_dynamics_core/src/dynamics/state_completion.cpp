@@ -11,6 +11,7 @@
 #include <Eigen/SVD>
 
 #include "constrained_dynamics/dynamics/assembly.hpp"
+#include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics
 {
@@ -113,14 +114,14 @@ void StateCompletion::Search::resize()
 }
 
 double StateCompletion::Search::solve(
-  const Eigen::VectorXd & residuals, const Workspace & workspace,
+  const Eigen::VectorXd & residuals, const Evaluation & evaluation,
   const std::vector<int> & constraint_of_row) noexcept CD_NONBLOCKING
 {
-  const Eigen::MatrixXd & a = workspace.rows().jacobian;
+  const Eigen::MatrixXd & a = evaluation.rows.jacobian;
   for (Eigen::Index i = 0; i < residual.size(); ++i)
   {
     const int row = rows[static_cast<std::size_t>(i)];
-    const bool active = workspace.is_active(constraint_of_row[static_cast<std::size_t>(row)]);
+    const bool active = evaluation.is_active(constraint_of_row[static_cast<std::size_t>(row)]);
     residual(i) = active ? residuals(row) : 0.0;
     for (Eigen::Index k = 0; k < step.size(); ++k)
     {
@@ -244,7 +245,7 @@ void StateCompletion::start(State & state, Workspace & workspace, double toleran
       assemble_velocity(*dynamics_, state.time, state.q, state.u, measured_speeds_, workspace),
       "speeds");
   }
-  const Status status = dynamics_->update_rows(state.time, state.q, state.u, workspace);
+  const Status status = dynamics_->evaluate_rows(state.time, state.q, state.u, workspace);
   if (status != Status::kOk)
   {
     throw std::invalid_argument(
@@ -254,79 +255,83 @@ void StateCompletion::start(State & state, Workspace & workspace, double toleran
   determine(velocity_, system.speed_names());
 }
 
+template <typename Evaluate, typename Advance>
+Status StateCompletion::find(
+  Search & search, const Eigen::VectorXd & residuals, const Evaluation & evaluation,
+  const Evaluate & evaluate, const Advance & advance) const noexcept
+{
+  for (int i = 0; i < kIterations && !search.columns.empty(); ++i)
+  {
+    const Status status = evaluate();
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+    const double change = search.solve(residuals, evaluation, constraint_of_row_);
+    if (search.residual.size() > 0 && search.residual.cwiseAbs().maxCoeff() <= kResidualFloor)
+    {
+      return Status::kOk;
+    }
+    if (change < 0.0)
+    {
+      return Status::kNotConverged;
+    }
+    advance();
+    if (change <= kStepFloor)
+    {
+      return Status::kOk;
+    }
+  }
+  return search.columns.empty() ? Status::kOk : Status::kNotConverged;
+}
+
 Status StateCompletion::complete(
   double time, VectorRef q, VectorRef u, Workspace & workspace) noexcept CD_NONBLOCKING
 {
-  const System & system = dynamics_->system();
   if (q.size() != q_.size() || u.size() != u_.size())
   {
     return Status::kSizeMismatch;
   }
+  Evaluation & evaluation = WorkspaceAccess::evaluation(workspace);
   q_ = q;
   u_ = u;
-  const auto search = [&](
-                        Search & task, const Eigen::VectorXd & residuals, const auto & evaluate,
-                        const auto & advance) noexcept
-  {
-    for (int i = 0; i < kIterations; ++i)
+  Status status = find(
+    position_, evaluation.rows.position, evaluation,
+    [&]() noexcept
     {
-      const Status status = evaluate();
-      if (status != Status::kOk)
-      {
-        return status;
-      }
-      const double change = task.solve(residuals, workspace, constraint_of_row_);
-      if (task.residual.size() > 0 && task.residual.cwiseAbs().maxCoeff() <= kResidualFloor)
-      {
-        return Status::kOk;
-      }
-      if (change < 0.0)
-      {
-        return Status::kNotConverged;
-      }
-      advance();
-      if (change <= kStepFloor)
-      {
-        return Status::kOk;
-      }
-    }
-    return Status::kNotConverged;
-  };
-  if (!position_.columns.empty())
-  {
-    const Status status = search(
-      position_, workspace.rows().position,
-      [&]() noexcept { return dynamics_->update_position_rows(time, q_, workspace); },
-      [&]() noexcept
-      {
-        const Eigen::MatrixXd & c = workspace.terms().kinematic_matrix;
-        for (Eigen::Index k = 0; k < position_.step.size(); ++k)
-        {
-          q_ += c.col(position_.columns[static_cast<std::size_t>(k)]) * position_.step(k);
-        }
-        system.normalise(q_);
-      });
-    if (status != Status::kOk)
+      const Status set = evaluation.set_rest(time, q_);
+      return set == Status::kOk ? evaluation.ask_position_rows() : set;
+    },
+    [&]() noexcept
     {
-      return status;
-    }
+      const Eigen::MatrixXd & C = evaluation.system_data->terms.kinematic_matrix;
+      for (Eigen::Index k = 0; k < position_.step.size(); ++k)
+      {
+        q_ += C.col(position_.columns[static_cast<std::size_t>(k)]) * position_.step(k);
+      }
+      dynamics_->system().normalise(q_);
+    });
+  if (status != Status::kOk)
+  {
+    return status;
   }
-  if (!velocity_.columns.empty())
-  {
-    const Status status = search(
-      velocity_, workspace.rows().velocity,
-      [&]() noexcept { return dynamics_->update_rows(time, q_, u_, workspace); },
-      [&]() noexcept
-      {
-        for (Eigen::Index k = 0; k < velocity_.step.size(); ++k)
-        {
-          u_(velocity_.columns[static_cast<std::size_t>(k)]) += velocity_.step(k);
-        }
-      });
-    if (status != Status::kOk)
+  status = find(
+    velocity_, evaluation.rows.velocity, evaluation,
+    [&]() noexcept
     {
-      return status;
-    }
+      const Status set = evaluation.set_state(time, q_, u_);
+      return set == Status::kOk ? evaluation.ask_rows() : set;
+    },
+    [&]() noexcept
+    {
+      for (Eigen::Index k = 0; k < velocity_.step.size(); ++k)
+      {
+        u_(velocity_.columns[static_cast<std::size_t>(k)]) += velocity_.step(k);
+      }
+    });
+  if (status != Status::kOk)
+  {
+    return status;
   }
   if (!q_.allFinite() || !u_.allFinite())
   {

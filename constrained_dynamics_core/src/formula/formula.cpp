@@ -10,6 +10,7 @@
 
 #include "formula/formula_graph.hpp"
 #include "formula/formula_parser.hpp"
+#include "formula/formula_text.hpp"
 
 namespace constrained_dynamics
 {

@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "formula/formula_graph.hpp"
@@ -23,15 +22,6 @@ struct ParsedFormula
 /// Adds the nodes of a formula to the graph. @throw std::invalid_argument that shows the place
 ParsedFormula parse_formula(
   std::string_view text, const FormulaSymbols & symbols, FormulaGraph & graph);
-
-/// A quoted name for messages; shortened if long, free of what cannot be printed.
-std::string quoted(std::string_view name);
-
-/// Whether a name can be written without backquotes.
-bool is_formula_identifier(std::string_view name);
-
-/// Whether a name can be written in backquotes: it has none itself, nor control characters.
-bool is_formula_text(std::string_view name);
 
 /// Whether the language itself gives the name a meaning.
 bool is_reserved_in_formulas(std::string_view name);

@@ -17,12 +17,59 @@ namespace
 
 using detail::FormulaNode;
 
+/// Derivative of a function of one argument, f = f(x), times w; 0 for other operations.
+template <class S>
+S pulled_back(const FormulaNode & node, const S & w, const S & f, const S & x) noexcept
+{
+  using namespace detail;  // NOLINT: operations and functions of doubles
+  using std::cos, std::cosh, std::sin, std::sinh, std::sqrt;
+  switch (node.operation)
+  {
+    case kConstantPower:
+      return w * (node.constant * pow(x, node.constant - 1.0));
+    case kSin:
+      return w * cos(x);
+    case kCos:
+      return -(w * sin(x));
+    case kTan:
+      return w * (1.0 + f * f);
+    case kAsin:
+      return w / sqrt((1.0 - x) * (1.0 + x));
+    case kAcos:
+      return -(w / sqrt((1.0 - x) * (1.0 + x)));
+    case kAtan:
+      return w / (1.0 + x * x);
+    case kSinh:
+      return w * cosh(x);
+    case kCosh:
+      return w * sinh(x);
+    case kTanh:
+    {
+      const S sech = 1.0 / cosh(x);
+      return w * (sech * sech);
+    }
+    case kExp:
+      return w * f;
+    case kLog:
+      return x >= 0.0 ? w / x : S(kNaN);
+    case kSqrt:
+      return w * (0.5 / f);
+    case kAbs:
+      return w * sign(x);
+    case kSign:
+    case kStep:
+      return f == f ? S(0.0) : w * f;
+    default:
+      return S(0.0);
+  }
+}
+
 /// Adds to the adjoints of a node's operands: adjoint of the node times the partial derivative.
 template <class S>
 void pull_back(const FormulaNode & node, int i, const S * tape, S * adjoint) noexcept
 {
   using namespace detail;  // NOLINT: operations and functions of doubles
-  using std::cos, std::cosh, std::hypot, std::log, std::sin, std::sinh, std::sqrt;
+  using std::hypot, std::log;
   if (node.operation == kConstant || node.operation == kVariable) return;
   const S w = adjoint[i];
   const S & f = tape[i];
@@ -51,58 +98,9 @@ void pull_back(const FormulaNode & node, int i, const S * tape, S * adjoint) noe
     case kNegate:
       wx -= w;
       break;
-    case kConstantPower:
-      wx += w * (node.constant * pow(x, node.constant - 1.0));
-      break;
     case kPower:
       wx += w * (y * pow(x, y - 1.0));
       wy += w * (x >= 0.0 ? f * log(x) : S(kNaN));
-      break;
-    case kSin:
-      wx += w * cos(x);
-      break;
-    case kCos:
-      wx -= w * sin(x);
-      break;
-    case kTan:
-      wx += w * (1.0 + f * f);
-      break;
-    case kAsin:
-      wx += w / sqrt((1.0 - x) * (1.0 + x));
-      break;
-    case kAcos:
-      wx -= w / sqrt((1.0 - x) * (1.0 + x));
-      break;
-    case kAtan:
-      wx += w / (1.0 + x * x);
-      break;
-    case kSinh:
-      wx += w * cosh(x);
-      break;
-    case kCosh:
-      wx += w * sinh(x);
-      break;
-    case kTanh:
-    {
-      const S sech = 1.0 / cosh(x);
-      wx += w * (sech * sech);
-      break;
-    }
-    case kExp:
-      wx += w * f;
-      break;
-    case kLog:
-      wx += x >= 0.0 ? w / x : S(kNaN);
-      break;
-    case kSqrt:
-      wx += w * (0.5 / f);
-      break;
-    case kAbs:
-      wx += w * sign(x);
-      break;
-    case kSign:
-    case kStep:
-      if (!(f == f)) wx += w * f;
       break;
     case kAtan2:  // of (y, x) as usually named: here x is the opposite side
     {
@@ -132,7 +130,7 @@ void pull_back(const FormulaNode & node, int i, const S * tape, S * adjoint) noe
       wy += w * (y / f);
       break;
     default:
-      break;
+      wx += pulled_back(node, w, f, x);
   }
 }
 

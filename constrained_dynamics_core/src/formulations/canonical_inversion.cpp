@@ -91,7 +91,7 @@ void CanonicalInversion::canonical_acceleration(
   canonical_acceleration.noalias() += root_rate * u;
 }
 
-Status CanonicalInversion::do_solve(
+Status CanonicalInversion::do_solve_rows(
   const RowProblem & problem, const RankOptions & options, FormulationData & formulation_data,
   RowSolution & solution) const noexcept CD_NONBLOCKING
 {

@@ -13,7 +13,7 @@ std::unique_ptr<FormulationData> KaneMinimal::make_data(int speed_count, int max
   return std::make_unique<KaneScratch>(speed_count, max_row_count);
 }
 
-Status KaneMinimal::do_solve(
+Status KaneMinimal::do_solve_rows(
   const RowProblem & problem, const RankOptions & options, FormulationData & formulation_data,
   RowSolution & solution) const noexcept CD_NONBLOCKING
 {

@@ -10,7 +10,7 @@
 namespace constrained_dynamics
 {
 
-/// What the two Kane forms share. T of (E6) need not be factored: its rows A1 u̇ = β say
+/// The reduced equations of KaneMinimal and Reduction: the rows A1 u̇ = β of (E6) say
 /// u̇ = A2ᵀ ẇ + [β; 0], and its rows A2 Q u̇ = A2 h then are (A2 Q A2ᵀ) ẇ = A2 (h − Q [β; 0]).
 class KaneScratch : public RowScratch
 {

@@ -144,7 +144,7 @@ Status Projection::do_prepare(
   return status;
 }
 
-Status Projection::do_solve(
+Status Projection::do_solve_rows(
   const RowProblem & problem, const RankOptions & options, FormulationData & formulation_data,
   RowSolution & solution) const noexcept CD_NONBLOCKING
 {

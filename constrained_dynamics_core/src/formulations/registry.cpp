@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "constrained_dynamics/formulations/articulated_body.hpp"
 #include "constrained_dynamics/formulations/automatic.hpp"
 #include "constrained_dynamics/formulations/canonical_inversion.hpp"
 #include "constrained_dynamics/formulations/coordinate_partition.hpp"
@@ -35,6 +36,7 @@ struct Entry
 {
   const char * name;
   std::shared_ptr<const Formulation> (*make)();
+  bool solves_all = true;
 };
 
 // A new formulation is one line here.
@@ -48,6 +50,7 @@ constexpr Entry kFormulations[] = {
   {"coordinate_partition", make_partition<CoordinatePartition::Mode::kEveryStep>},
   {"coordinate_partition_full", make_partition<CoordinatePartition::Mode::kFullCoordinates>},
   {"coordinate_partition_selected", make_partition<CoordinatePartition::Mode::kSelected>},
+  {"articulated_body", make<ArticulatedBody>, false},
 };
 
 }  // namespace
@@ -57,7 +60,10 @@ std::vector<std::string> formulation_names()
   std::vector<std::string> names;
   for (const Entry & entry : kFormulations)
   {
-    names.emplace_back(entry.name);
+    if (entry.solves_all)
+    {
+      names.emplace_back(entry.name);
+    }
   }
   return names;
 }

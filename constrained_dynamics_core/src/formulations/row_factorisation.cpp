@@ -15,6 +15,55 @@
 namespace constrained_dynamics
 {
 
+namespace
+{
+
+/// Solves (Bᵀ diag(D) B) y = residual, y(i) by y(i), and hands y over to `apply`. Does nothing
+/// where the matrix is not positive definite. `gram` has its size.
+template <typename Basis, typename Residual, typename Apply>
+void split(
+  const Basis & basis, const ConstVectorRef & D, MatrixRef gram, VectorRef y,
+  const Residual & residual, const Apply & apply) noexcept
+{
+  // Rows of very different sizes make the equations ill-conditioned: solved once more, they lose
+  // nothing.
+  constexpr int kPasses = 2;
+  const Eigen::Index m = basis.rows();
+  const Eigen::Index k = basis.cols();
+  for (Eigen::Index i = 0; i < k; ++i)
+  {
+    for (Eigen::Index j = 0; j <= i; ++j)
+    {
+      double sum = 0.0;
+      for (Eigen::Index row = 0; row < m; ++row)
+      {
+        sum += D(row) * basis(row, i) * basis(row, j);
+      }
+      gram(i, j) = sum;
+      gram(j, i) = sum;
+    }
+  }
+  const Eigen::LLT<MatrixRef> cholesky(gram);
+  if (cholesky.info() != Eigen::Success)
+  {
+    return;
+  }
+  for (int pass = 0; pass < kPasses; ++pass)
+  {
+    for (Eigen::Index i = 0; i < k; ++i)
+    {
+      y(i) = residual(i);
+    }
+    cholesky.solveInPlace(y);
+    for (Eigen::Index i = 0; i < k; ++i)
+    {
+      apply(i, y(i));
+    }
+  }
+}
+
+}  // namespace
+
 RowFactorisation::RowFactorisation(int speed_count, int max_row_count)
 : factor_(Eigen::MatrixXd::Zero(max_row_count, speed_count)),
   reflectors_(Eigen::VectorXd::Zero(std::min(max_row_count, speed_count))),
@@ -288,119 +337,78 @@ void RowFactorisation::multipliers(
 {
   const Eigen::Index m = row_count_;
   const Eigen::Index r = rank_;
-  // R11ᵀ μ = f_D,  λ = S H [μ; 0]: one solution of Aᵀ λ = f.
+  const auto scale = scale_.head(m);
+  // R11ᵀ μ = f_D,  λ = S H [μ; 0]: one solution of Aᵀ λ = f. It stays where weights are beyond the
+  // range of doubles.
   for (Eigen::Index k = 0; k < r; ++k)
   {
     multipliers(k) = force(order_(k));
   }
   auto dependent = multipliers.head(r);
   factor_.topLeftCorner(r, r).triangularView<Eigen::Upper>().transpose().solveInPlace(dependent);
-  if (m - r > r)
+  const bool by_range = m - r > r;
+  if (by_range)
   {
     work_null_.head(r) = dependent;
   }
   multipliers.tail(m - r).setZero();
   apply(multipliers);
-  multipliers.array() *= scale_.head(m).array();
+  multipliers.array() *= scale.array();
   if (m == r)
   {
     return;
   }
-  // Rows of very different sizes make the equations of either way ill-conditioned: solved once
-  // more, they lose nothing.
-  constexpr int kPasses = 2;
-  if (m - r > r)
+  if (!by_range)
   {
-    // Fewer directions than redundant rows: the least ‖W λ‖ with H1ᵀ S⁻¹ λ = μ is
-    // λ = W⁻² S⁻¹ H1 y, (H1ᵀ S⁻² W⁻² H1) y = μ. The columns of null_space_ that are free take H1.
-    auto H1 = null_space_.block(0, m - r, m, r);
-    H1.setZero();
-    for (Eigen::Index i = 0; i < r; ++i)
-    {
-      H1(i, i) = 1.0;
-      apply(H1.col(i));
-    }
-    for (Eigen::Index i = 0; i < r; ++i)
-    {
-      for (Eigen::Index j = 0; j <= i; ++j)
+    // Among all solutions λ + Z y, Z = S H2, the one with the least ‖W λ‖.
+    const auto H2 = null_space_.block(0, 0, m, m - r);
+    work_rows_.head(m) = scale.cwiseProduct(weight).cwiseAbs2();
+    split(
+      H2, work_rows_.head(m), gram_.topLeftCorner(m - r, m - r), work_null_.head(m - r),
+      [&](Eigen::Index i)
       {
         double sum = 0.0;
         for (Eigen::Index row = 0; row < m; ++row)
         {
-          const double factor = scale_(row) * weight(row);
-          sum += H1(row, i) * H1(row, j) / (factor * factor);
+          sum += scale_(row) * weight(row) * weight(row) * H2(row, i) * multipliers(row);
         }
-        gram_(i, j) = sum;
-        gram_(j, i) = sum;
-      }
-    }
-    auto gram_block = gram_.topLeftCorner(r, r);
-    Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(gram_block);
-    if (cholesky.info() != Eigen::Success)
-    {
-      return;  // weights beyond the range of doubles: the solution found so far is still right
-    }
-    auto y = work_speeds_.head(r);
-    multipliers.setZero();
-    for (int pass = 0; pass < kPasses; ++pass)
-    {
-      for (Eigen::Index i = 0; i < r; ++i)
-      {
-        y(i) = work_null_(i);  // μ
-        for (Eigen::Index row = 0; row < m; ++row)
-        {
-          y(i) -= H1(row, i) * multipliers(row) / scale_(row);
-        }
-      }
-      cholesky.solveInPlace(y);
-      for (Eigen::Index i = 0; i < r; ++i)
-      {
-        multipliers.array() +=
-          y(i) * H1.col(i).array() / (scale_.head(m).array() * weight.array().square());
-      }
-    }
+        return sum;
+      },
+      [&](Eigen::Index i, double y)
+      { multipliers.array() -= y * scale.array() * H2.col(i).array(); });
     return;
   }
-  // Among all solutions λ + Z y, Z = S H2, the one with the least ‖W λ‖.
-  const Eigen::Index k = m - r;
-  for (Eigen::Index i = 0; i < k; ++i)
+  // Fewer directions than redundant rows: the least ‖W λ‖ with H1ᵀ S⁻¹ λ = μ is
+  // λ = W⁻² S⁻¹ H1 y, (H1ᵀ S⁻² W⁻² H1) y = μ. The columns of null_space_ that are free take H1.
+  auto H1 = null_space_.block(0, m - r, m, r);
+  H1.setZero();
+  for (Eigen::Index i = 0; i < r; ++i)
   {
-    for (Eigen::Index j = 0; j <= i; ++j)
+    H1(i, i) = 1.0;
+    apply(H1.col(i));
+  }
+  work_rows_.head(m) = scale.cwiseProduct(weight).cwiseAbs2().cwiseInverse();
+  bool is_first = true;
+  split(
+    H1, work_rows_.head(m), gram_.topLeftCorner(r, r), work_speeds_.head(r),
+    [&](Eigen::Index i)
     {
-      double sum = 0.0;
-      for (Eigen::Index row = 0; row < m; ++row)
+      double left = work_null_(i);  // μ
+      for (Eigen::Index row = 0; row < m && !is_first; ++row)
       {
-        const double factor = scale_(row) * weight(row);
-        sum += factor * factor * null_space_(row, i) * null_space_(row, j);
+        left -= H1(row, i) * multipliers(row) / scale_(row);
       }
-      gram_(i, j) = sum;
-      gram_(j, i) = sum;
-    }
-  }
-  auto gram_block = gram_.topLeftCorner(k, k);
-  Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(gram_block);
-  if (cholesky.info() != Eigen::Success)
-  {
-    return;  // weights beyond the range of doubles: the solution found so far is still right
-  }
-  auto y = work_null_.head(k);
-  for (int pass = 0; pass < kPasses; ++pass)
-  {
-    for (Eigen::Index i = 0; i < k; ++i)
+      return left;
+    },
+    [&](Eigen::Index i, double y)
     {
-      double sum = 0.0;
-      for (Eigen::Index row = 0; row < m; ++row)
+      if (is_first)
       {
-        sum += scale_(row) * weight(row) * weight(row) * null_space_(row, i) * multipliers(row);
+        multipliers.setZero();
+        is_first = false;
       }
-      y(i) = sum;
-    }
-    cholesky.solveInPlace(y);
-    for (Eigen::Index i = 0; i < k; ++i)
-    {
-      multipliers.array() -= y(i) * scale_.head(m).array() * null_space_.col(i).head(m).array();
-    }
-  }
+      multipliers.array() += y * H1.col(i).array() / (scale.array() * weight.array().square());
+    });
 }
 
 }  // namespace constrained_dynamics

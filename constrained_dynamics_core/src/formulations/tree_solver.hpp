@@ -3,15 +3,17 @@
 
 #pragma once
 
-#include <cstdint>
+#include <cmath>
 #include <memory>
 #include <vector>
 
 #include <Eigen/Core>
+#include <Eigen/Geometry>
 
-#include "constrained_dynamics/constraints/constraint.hpp"
 #include "constrained_dynamics/constraints/frame_constraint.hpp"
-#include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/formulations/solution.hpp"
+#include "formulations/tree_algebra.hpp"
+#include "formulations/tree_pattern.hpp"
 #include "model/kinematic_tree.hpp"
 
 namespace constrained_dynamics
@@ -21,52 +23,13 @@ namespace constrained_dynamics
 struct TreeProblem
 {
   const SystemData & system_data;
-  ConstVectorRef inputs;
-  const Rows & rows;
-  const Eigen::VectorXd & bias;  ///< b with stabilisation
+  const Eigen::VectorXd & inputs;
+  const Eigen::MatrixXd & jacobian;  ///< A, for `measure` alone
+  const Eigen::VectorXd & bias;      ///< b with stabilisation
   const std::vector<bool> & active;
   const Eigen::VectorXd & row_scale;
   const Eigen::VectorXd & multiplier_compliance;  ///< 1/weight² of the split over redundant rows
   int nominal_rank;
-};
-
-/// A symmetric matrix of size 3 by its six elements xx yy zz yx zx zy.
-struct Symmetric3
-{
-  double xx, yy, zz, yx, zx, zy;
-
-  Eigen::Vector3d operator*(const Eigen::Vector3d & v) const noexcept
-  {
-    return {
-      xx * v(0) + yx * v(1) + zx * v(2), yx * v(0) + yy * v(1) + zy * v(2),
-      zx * v(0) + zy * v(1) + zz * v(2)};
-  }
-  /// Adds u wᵀ, where w is a multiple of u.
-  void add_square(const Eigen::Vector3d & u, const Eigen::Vector3d & w) noexcept
-  {
-    xx += u(0) * w(0);
-    yy += u(1) * w(1);
-    zz += u(2) * w(2);
-    yx += u(1) * w(0);
-    zx += u(2) * w(0);
-    zy += u(2) * w(1);
-  }
-  void add(const Symmetric3 & other) noexcept
-  {
-    xx += other.xx;
-    yy += other.yy;
-    zz += other.zz;
-    yx += other.yx;
-    zx += other.zx;
-    zy += other.zy;
-  }
-  double trace() const noexcept { return xx + yy + zz; }
-  Eigen::Matrix3d full() const noexcept
-  {
-    Eigen::Matrix3d matrix;
-    matrix << xx, yx, zx, yx, yy, zy, zx, zy, zz;
-    return matrix;
-  }
 };
 
 /// Scratch of one thread.
@@ -101,6 +64,7 @@ struct TreeSolverData
   std::vector<Joint> joints;  // of several degrees of freedom
   FrameWork work;
   std::vector<FrameRowForces> forces;
+  Eigen::MatrixXd dense_jacobian;  // A of rows that are not between frames, in the order of the set
   std::vector<int> part;  // of each constraint: itself, the one it copies, or −1: switched off
   bool has_copies = false;
   Eigen::VectorXd compliance;                       // Σ 1/weight² over a row and its copies
@@ -150,7 +114,7 @@ struct TreeSolverData
 /// solver declines whatever is not clearly regular, so that its answers need no further judgement.
 ///
 /// Constant after building; may be shared by threads.
-class TreeSolver
+class TreeSolver : private TreePattern
 {
 public:
   /// None where the system is no RigidBodySystem.
@@ -158,8 +122,8 @@ public:
 
   std::unique_ptr<TreeSolverData> make_data() const;
 
-  /// φ, φ̇ and b of all rows at the last System::update_kinematics; A only of rows that are not
-  /// between frames. Statuses: those of Constraint::evaluate. Real-time safe: yes.
+  /// φ, φ̇ and b of all rows at the last System::update_kinematics into `rows`, whose A is left
+  /// alone. Statuses: those of Constraint::evaluate. Real-time safe: yes.
   [[nodiscard]] Status evaluate(
     const SystemData & system_data, ConstraintScratch & scratch, Rows & rows,
     TreeSolverData & data) const noexcept CD_NONBLOCKING;
@@ -176,25 +140,8 @@ public:
     Solution & solution) const noexcept CD_NONBLOCKING;
 
 private:
-  explicit TreeSolver(const ConstraintSet & constraints, const KinematicTree & tree);
+  TreeSolver(const ConstraintSet & constraints, const KinematicTree & tree);
 
-  /// The rows of a constraint that passes a joint: places, positions in the order of elimination,
-  /// and places at the parent are consecutive.
-  struct Run
-  {
-    int constraint;
-    int place;
-    int count;
-    int position;
-    int target;     // at the parent; −1: the world
-    int dense_row;  // of the set, where rows have entries of A instead of forces; −1: none
-  };
-  /// A row below the pivot, and its place on the body where the pivot is eliminated (−1: world).
-  struct Below
-  {
-    int position;
-    int place;
-  };
   struct Screw
   {
     Eigen::Vector3d linear, angular;
@@ -204,67 +151,87 @@ private:
       return linear.dot(force) + angular.dot(torque);
     }
   };
-  struct FrameTerms
+  /// How far rows are missed, relative to their terms.
+  struct Misses
   {
-    int constraint;
-    const FrameConstraint * frames;
-    int body_a;
-    int body_b;
-    std::vector<int> places_a;  // of each row; −1 where the body is the world
-    std::vector<int> places_b;
-    std::vector<int> twins;  // earlier ones between the same bodies with as many rows
-  };
+    double missed = 0.0;
+    double size = 0.0;
 
-  void order_rows(const std::vector<int> & top, const std::vector<std::vector<int>> & paths);
-  void find_places(const std::vector<int> & top, const std::vector<std::vector<int>> & paths);
+    void add(double scale, double bias, double got, double terms) noexcept
+    {
+      const double miss = scale * (got - bias);
+      const double own = scale * (std::abs(bias) + terms);
+      missed += miss * miss;
+      size += own * own;
+    }
+    double relative() const noexcept { return size > 0.0 ? std::sqrt(missed / size) : 0.0; }
+  };
 
   /// Motion that unit speed of a simple joint gives to the point at `r` from its body's origin.
   Screw screw(
-    std::size_t body, const TreeData & tree_data, const Eigen::Vector3d & r) const noexcept;
+    std::size_t body, const TreeData & tree_data, const Eigen::Vector3d & r) const noexcept
+  {
+    const Eigen::Vector3d z = tree_data.motions[body].rotation.col(2);
+    if (tree_.bodies[body].kind == JointKind::kRevolute)
+    {
+      return {z.cross(r), z};
+    }
+    return {z, Eigen::Vector3d::Zero()};
+  }
+
+  // tree_loading.cpp: bodies and rows before the recursion
+  /// @param all whether rows that are switched off are carried, too.
+  void load(const TreeProblem & problem, bool all, TreeSolverData & data) const noexcept;
   void begin(const TreeProblem & problem, TreeSolverData & data) const noexcept;
   void find_copies(const TreeProblem & problem, TreeSolverData & data) const noexcept;
   void share_among_copies(
     const TreeProblem & problem, Solution & solution, TreeSolverData & data) const noexcept;
   void load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept;
-  void couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept;
-  bool reduce_hinge(
-    std::size_t i, const TreeProblem & problem, TreeSolverData & data) const noexcept;
-  bool reduce_simple(
-    std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
-    TreeSolverData & data) const noexcept;
-  bool reduce_joint(
-    std::size_t i, const TreeData & tree_data, const TreeProblem & problem,
-    TreeSolverData & data) const noexcept;
+
+  // tree_reduction.cpp: from the tips to the root (E21, E22)
   bool reduce(const TreeProblem & problem, bool strict, TreeSolverData & data) const noexcept;
   bool eliminate(int first, int last, int body, bool strict, TreeSolverData & data) const noexcept;
-  void substitute(int first, int last, int body, TreeSolverData & data) const noexcept;
+  void couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept;
+  bool reduce_hinge(std::size_t i, TreeSolverData & data) const noexcept;
+  bool reduce_simple(
+    std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept;
+  void pass_simple(
+    const Run & rows, bool turns, const Eigen::Vector3d & z, double inverse, double free, int u,
+    TreeSolverData & data) const noexcept;
+  void hand_to_hinge(
+    const Run & rows, const Screw & S, double U_S, TreeSolverData & data) const noexcept;
+  void hand_up(
+    const Run & rows, const TreeSolverData::Body & b, const Eigen::Vector3d & r,
+    TreeSolverData & data) const noexcept;
+  bool reduce_joint(
+    std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept;
+  void pass_joint(
+    const Run & rows, const TreeBody & body, const TreeSolverData::Joint & joint,
+    const Eigen::Matrix<double, 6, 1> & wanted, const Eigen::Matrix<double, 6, 1> * hinge,
+    const Eigen::Vector3d & r, TreeSolverData & data) const noexcept;
+
+  // tree_motion.cpp: from the root to the tips, and what the motion says
+  /// Accelerations and multipliers; false where they miss the rows.
+  bool find_motion(
+    const TreeProblem & problem, TreeSolverData & data, double & inconsistency) const noexcept;
   void move(const TreeData & tree_data, TreeSolverData & data) const noexcept;
-  bool split(TreeSolverData & data) const noexcept;
+  void move_simple(std::size_t i, const BodyMotion & m, TreeSolverData & data) const noexcept;
+  void move_joint(std::size_t i, TreeSolverData & data) const noexcept;
+  void substitute(int first, int last, int body, TreeSolverData & data) const noexcept;
   bool judge(
     const TreeProblem & problem, TreeSolverData & data, double & inconsistency) const noexcept;
+  void judge_dense(
+    const TreeProblem & problem, const TreeSolverData & data, Misses & misses) const noexcept;
   void forces(
     const TreeProblem & problem, ConstraintScratch & scratch, TreeSolverData & data,
     Solution & solution) const noexcept;
+  void add_frame_forces(
+    const TreeData & tree_data, TreeSolverData & data, Solution & solution) const noexcept;
+  void add_dense_forces(
+    const TreeProblem & problem, ConstraintScratch & scratch, const TreeSolverData & data,
+    Solution & solution) const noexcept;
 
-  ConstraintSet set_;  // keeps system and constraints alive
-  const KinematicTree & tree_;
-  std::vector<FrameTerms> frame_terms_;
-  std::vector<int> dense_constraints_;
-  std::vector<int> row_at_;         // row of the set at a position
-  std::vector<int> position_of_;    // and the other way round
-  std::vector<int> constraint_at_;  // constraint at a position
-  std::vector<int> joint_of_body_;  // place in TreeSolverData::joints, −1: simple
-  int joint_count_ = 0;
-  std::vector<char> is_hinge_;  // of each body
-  std::vector<Run> runs_;
-  std::vector<int> run_begin_;          // of each body; its end is the next one's begin
-  std::vector<int> elimination_begin_;  // positions eliminated on a body; [0] is the world's
-  std::vector<int> elimination_end_;
-  std::vector<int> elimination_place_;  // of each position; −1: the world
-  std::vector<std::vector<Below>> below_;
-  int hinge_place_count_ = 0;  // places on hinges, which come first
-  int passing_count_ = 0;      // on all joints
-  int place_count_ = 0;        // and where rows are eliminated
+  bool split(TreeSolverData & data) const noexcept;
 };
 
 }  // namespace constrained_dynamics

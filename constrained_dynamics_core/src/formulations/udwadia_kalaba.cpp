@@ -48,7 +48,7 @@ std::unique_ptr<FormulationData> UdwadiaKalaba::make_data(int speed_count, int m
   return std::make_unique<UdwadiaKalabaData>(speed_count, max_row_count);
 }
 
-Status UdwadiaKalaba::do_solve(
+Status UdwadiaKalaba::do_solve_rows(
   const RowProblem & problem, const RankOptions & options, FormulationData & formulation_data,
   RowSolution & solution) const noexcept CD_NONBLOCKING
 {

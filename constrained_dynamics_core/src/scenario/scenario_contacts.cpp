@@ -5,7 +5,10 @@
 
 #include <algorithm>
 
+#include "constrained_dynamics/constraints/contact_tangents.hpp"
 #include "constrained_dynamics/constraints/joint_slip.hpp"
+#include "constrained_dynamics/constraints/point_on_plane.hpp"
+#include "scenario/scenario_keys.hpp"
 
 namespace constrained_dynamics
 {
@@ -34,6 +37,44 @@ double nonnegative_or(const ScenarioReader & reader, const std::string & key, do
 }
 
 }  // namespace
+
+ConstraintDescription describe_contact()
+{
+  ConstraintDescription description;
+  description.type = "contact";
+  description.text =
+    "A point or a sphere about the origin of A touches a plane of B: it pushes and never pulls, "
+    "and is switched by the run. It also has the keys of section 5a.";
+  description.equation = "gap ≥ 0, push ≥ 0, gap · push = 0; friction inside its cone";
+  description.rows =
+    "`normal` (position); with friction a second constraint `<name>_friction` with `tangent_1`, "
+    "`tangent_2` (velocity)";
+  description.keys = with_frames(
+    {describe_key("normal", KeyKind::kVector, "of the plane, in B, out of the obstacle")
+       .with_default(Eigen::Vector3d(Eigen::Vector3d::UnitZ())),
+     describe_key("offset", KeyKind::kNumber, "of the plane from B's origin along the normal [m]")
+       .with_default(0.0),
+     describe_key("radius", KeyKind::kNumber, "of the sphere [m]").at_least(0.0).with_default(0.0),
+     describe_key(
+       "tangent", KeyKind::kVector,
+       "in B: one direction of slip instead of two, for planar systems")
+       .optional()});
+  description.make = [](const ConstraintArguments & given)
+  {
+    return std::make_shared<const PointOnPlane>(
+      given.name, given.system, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      given.keys.vector("normal"), given.keys.number("offset") + given.keys.number("radius"));
+  };
+  return description;
+}
+
+std::shared_ptr<const Constraint> make_contact_tangents(
+  const ScenarioReader & item, const System & system, const std::string & name)
+{
+  const ConstraintDescription description = ContactTangents::description();
+  const KeyValues values = read_keys(item, description.keys, system);
+  return description.make({name, system, values, item.scope().names});
+}
 
 RowLaw read_law(const ScenarioReader & reader)
 {

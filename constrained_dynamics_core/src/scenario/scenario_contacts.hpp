@@ -3,16 +3,27 @@
 
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "constrained_dynamics/constraints/compliant_row.hpp"
+#include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constrained_dynamics/contact/contact.hpp"
 #include "scenario/scenario_reader.hpp"
 #include "scenario/scenario_system.hpp"
 
 namespace constrained_dynamics
 {
+
+/// The type "contact" of scenario files: a PointOnPlane that pushes and never pulls. Its keys of a
+/// unilateral constraint are read by read_contact.
+ConstraintDescription describe_contact();
+
+/// The slip of a contact, which its friction acts on. @param item that of the contact.
+std::shared_ptr<const Constraint> make_contact_tangents(
+  const ScenarioReader & item, const System & system, const std::string & name);
 
 /// Keys of a unilateral constraint, below `unilateral` or directly in a `contact`.
 const std::vector<std::string> & contact_keys();

@@ -97,7 +97,7 @@ void check_projection(
 {
   const ScenarioReader complement = options.at("complement");
   const std::size_t rows = complement.items().size();
-  const int freedoms = dynamics.analyse(initial, workspace).degrees_of_freedom;
+  const int freedoms = workspace.reset(initial).degrees_of_freedom;
   if (rows != static_cast<std::size_t>(freedoms))
   {
     complement.fail_here(
@@ -137,7 +137,7 @@ void check_selected_partition(
   Workspace & workspace)
 {
   const ScenarioReader independent = options.at("independent");
-  const int freedoms = dynamics.analyse(initial, workspace).degrees_of_freedom;
+  const int freedoms = workspace.reset(initial).degrees_of_freedom;
   if (independent.items().size() != static_cast<std::size_t>(freedoms))
   {
     independent.fail(

@@ -41,6 +41,11 @@ double evaluate_formula(
   const FormulaContext & context, const std::string & formula,
   const std::vector<double> & variables = {});
 
+/// The key path of a child; a key with dots is quoted.
+std::string child_path(const std::string & path, const std::string & key);
+/// The key path of an item of a list: by its name where it has one, else by its index.
+std::string item_path(const std::string & path, const ScenarioNode & item, std::size_t index);
+
 /// A node with its key path: typed access whose failures name place, path, value and what is
 /// allowed. Every method throws std::invalid_argument.
 class ScenarioReader

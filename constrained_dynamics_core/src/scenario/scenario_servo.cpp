@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "constrained_dynamics/servo/pose_servo.hpp"
+#include "constrained_dynamics/constraints/constraint_description.hpp"
+#include "constrained_dynamics/servo/servo_description.hpp"
+#include "scenario/scenario_keys.hpp"
 #include "scenario/scenario_system.hpp"
 
 namespace constrained_dynamics
@@ -31,63 +33,6 @@ const std::vector<std::string> & pursuit_keys()
                                                 "stiffness",     "damping_ratio",   "velocity_gain",
                                                 "position_gain", "first_order_gain"};
   return keys;
-}
-
-void allow_keys(const ScenarioReader & item, std::vector<std::string> keys)
-{
-  keys.insert(keys.end(), {"name", "type"});
-  keys.insert(keys.end(), pursuit_keys().begin(), pursuit_keys().end());
-  item.allow_keys(keys);
-}
-
-/// Types that are no constraints of `constraints`.
-const std::vector<std::string> & pose_types()
-{
-  static const std::vector<std::string> types = {
-    "pose", "position", "orientation", "relative_pose"};
-  return types;
-}
-
-bool is_pose_type(const std::string & type)
-{
-  return std::find(pose_types().begin(), pose_types().end(), type) != pose_types().end();
-}
-
-ServoPointer read_pose(const ScenarioReader & item, const System & system, const std::string & type)
-{
-  allow_keys(item, {"frame_a", "frame_b", "rows"});
-  const std::vector<std::string> all = FrameCoincidence::all_rows();
-  std::vector<std::string> allowed = all;
-  if (type == "position")
-  {
-    allowed.assign(all.begin(), all.begin() + 3);
-  }
-  if (type == "orientation")
-  {
-    allowed.assign(all.begin() + 3, all.end());
-  }
-  const auto rows = item.find("rows");
-  const std::vector<std::string> chosen = rows ? rows->names() : allowed;
-  for (const std::string & row : chosen)
-  {
-    if (std::find(allowed.begin(), allowed.end(), row) == allowed.end())
-    {
-      rows->fail("no such row of type " + type + suggest(row, allowed));
-    }
-  }
-  const bool needs_b = type == "relative_pose";
-  return std::make_shared<const PoseServo>(
-    item.at("name").name(), system, item.at("frame_a").name(),
-    needs_b || item.has("frame_b") ? item.at("frame_b").name() : "world", chosen);
-}
-
-ServoPointer read_force(const ScenarioReader & item, const ConstraintSet & passive)
-{
-  allow_keys(item, {"constraint", "rows"});
-  const auto rows = item.find("rows");
-  return std::make_shared<const ForceServo>(
-    item.at("name").name(), passive, item.at("constraint").name(),
-    rows ? rows->names() : std::vector<std::string>{});
 }
 
 // ---- references --------------------------------------------------------------------------------
@@ -255,15 +200,28 @@ const std::vector<ReferenceRecipe> & reference_recipes()
   return table;
 }
 
-/// Whether an item without reference stays where it is: it says no value of its own.
+/// Whether a constraint says no value of its own, so that as a servo task without reference it
+/// stays where it is.
 bool holds(const ScenarioReader & item)
 {
   const std::string type = item.at("type").name();
   const auto joints = item.find("joints");
-  return is_pose_type(type) ||
-         (type == "joint" && !item.has("value") && !(joints && joints->node().is_map())) ||
+  return (type == "joint" && !item.has("value") && !(joints && joints->node().is_map())) ||
          (type == "centre_of_mass" && !item.has("position")) ||
          ((type == "energy" || type == "kinetic_energy") && !item.has("value"));
+}
+
+/// A type of servo task that is no constraint.
+ServoPointer read_task(
+  const ScenarioReader & item, const ConstraintSet & passive,
+  const ServoTaskDescription & description)
+{
+  std::vector<std::string> keys = pursuit_keys();
+  keys.insert(keys.end(), {"name", "type"});
+  item.allow_keys(key_names(description.keys, keys));
+  const std::string name = item.at("name").name();
+  const KeyValues values = read_keys(item, description.keys, passive.system());
+  return make_at(item, [&] { return description.make({name, passive, values}); });
 }
 
 }  // namespace
@@ -275,26 +233,22 @@ ServoPointer read_servo_constraint(const ScenarioReader & item, const Constraint
     item.fail("allowed: a map with the keys name, type, …");
   }
   const ScenarioReader type = item.at("type");
-  std::vector<std::string> types = pose_types();
-  types.emplace_back("force");
-  for (const std::string & other : constraint_types())
+  std::vector<std::string> types;
+  for (const ServoTaskDescription & description : servo_task_descriptions())
   {
-    if (other != "contact")
+    if (type.name() == description.type)
     {
-      types.push_back(other);
+      return read_task(item, passive, description);
     }
+    types.push_back(description.type);
+  }
+  for (const ConstraintDescription & description : constraint_descriptions())
+  {
+    types.push_back(description.type);
   }
   if (std::find(types.begin(), types.end(), type.name()) == types.end())
   {
     type.fail("unknown type" + suggest(type.name(), types));
-  }
-  if (is_pose_type(type.name()))
-  {
-    return read_pose(item, passive.system(), type.name());
-  }
-  if (type.name() == "force")
-  {
-    return read_force(item, passive);
   }
   return std::make_shared<const RowServo>(
     build_constraint(item, passive.system(), pursuit_keys()),
@@ -306,13 +260,14 @@ ReferencePointer read_reference(const ScenarioReader & item, const ServoConstrai
   const auto reference = item.find("reference");
   if (!reference)
   {
-    if (item.at("type").name() == "force")
+    if (!servo.force_rows().empty())
     {
       item.at("reference");  // is missing
     }
-    return holds(item) ? nullptr
-                       : make_constant_reference(
-                           servo, Eigen::VectorXd::Zero(ReferenceLayout(servo).value_count()));
+    return servo.start_reference() == StartReference::kMeasured
+             ? nullptr
+             : make_constant_reference(
+                 servo, Eigen::VectorXd::Zero(ReferenceLayout(servo).value_count()));
   }
   if (!reference->node().is_map())
   {

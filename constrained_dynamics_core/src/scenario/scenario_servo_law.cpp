@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "constrained_dynamics/servo/null_space.hpp"
+#include "constrained_dynamics/servo/servo_description.hpp"
 #include "scenario/scenario_contacts.hpp"
+#include "scenario/scenario_keys.hpp"
 #include "scenario/scenario_servo.hpp"
 
 namespace constrained_dynamics
@@ -241,52 +242,18 @@ FrictionCone read_cone(const ScenarioReader & reader)
 }
 
 std::shared_ptr<const NullSpaceTerm> read_null_space(
-  const ScenarioReader & reader, const System & system, const RigidBodySystem * robot)
+  const ScenarioReader & reader, const System & system)
 {
-  const std::string kind =
-    reader.at("kind").choice({"damping", "posture", "away_from_limits", "minus_controls"});
-  if (kind == "damping")
+  std::vector<std::string> kinds;
+  for (const NullSpaceDescription & description : null_space_descriptions())
   {
-    reader.allow_keys({"kind", "damping", "speeds"});
-    const auto speeds = reader.find("speeds");
-    return std::make_shared<JointDamping>(
-      system, reader.at("damping").nonnegative(),
-      speeds ? speeds->names() : std::vector<std::string>{});
+    kinds.push_back(description.kind);
   }
-  if (kind == "minus_controls")
-  {
-    reader.allow_keys({"kind"});
-    std::vector<std::string> speeds;
-    for (const int speed : system.driven_speeds())
-    {
-      speeds.push_back(system.speed_names()[static_cast<std::size_t>(speed)]);
-    }
-    if (speeds.empty())
-    {
-      reader.fail_here(
-        "the controls are no states (system.control_states); allowed: damping, posture, "
-        "away_from_limits");
-    }
-    return std::make_shared<JointDamping>(system, 1.0, speeds);
-  }
-  if (kind == "posture")
-  {
-    reader.allow_keys({"kind", "q", "stiffness", "damping"});
-    std::vector<std::pair<std::string, double>> wishes;
-    for (const auto & [name, value] : reader.at("q").entries())
-    {
-      wishes.emplace_back(name, value.number());
-    }
-    return std::make_shared<Posture>(
-      system, wishes, reader.at("stiffness").nonnegative(), reader.number_or("damping", 0.0));
-  }
-  reader.allow_keys({"kind", "margin", "force"});
-  if (!robot)
-  {
-    reader.fail_here("away_from_limits is allowed for robots only");
-  }
-  return std::make_shared<AwayFromLimits>(
-    *robot, reader.number_or("margin", 0.1), reader.at("force").positive());
+  const NullSpaceDescription & description =
+    null_space_description(reader.at("kind").choice(kinds));
+  reader.allow_keys(key_names(description.keys, {"kind"}));
+  const KeyValues values = read_keys(reader, description.keys, system);
+  return make_at(reader, [&] { return description.make({system, values}); });
 }
 
 ServoOptions read_options(
@@ -310,7 +277,7 @@ ServoOptions read_options(
   {
     for (const ScenarioReader & term : terms->items())
     {
-      options.null_space.push_back(read_null_space(term, system, robot));
+      options.null_space.push_back(read_null_space(term, system));
     }
   }
   if (const auto limits = reader.find("limits"))

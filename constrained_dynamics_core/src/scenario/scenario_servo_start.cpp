@@ -70,7 +70,7 @@ std::vector<std::shared_ptr<const Constraint>> servo_rows_at_start(
     }
     const std::size_t i = static_cast<std::size_t>(found - known.begin());
     const auto & reference = servo->drive.references[i];
-    if (tasks[i].constraint->type() == "force" || !reference)
+    if (!tasks[i].constraint->force_rows().empty() || !reference)
     {
       if (!is_list)
       {

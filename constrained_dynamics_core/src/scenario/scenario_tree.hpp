@@ -49,6 +49,9 @@ struct ScenarioNode
   std::string preview() const;
 };
 
+/// Any one YAML document; null root for an empty one. Throws as parse_scenario.
+ScenarioNode parse_document(const std::string & text, const std::string & source);
+
 /// Reads one YAML document.
 /// @param source name of the file, for messages.
 /// @throw std::invalid_argument "<source>:<line>: …" for what is no single YAML map without

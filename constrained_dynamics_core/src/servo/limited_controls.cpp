@@ -315,7 +315,7 @@ Status LimitedControls::minimise(int equalities) noexcept CD_NONBLOCKING
 }
 
 Status LimitedControls::solve(
-  const Wish & wish, const Reduction & reduction, const Workspace & workspace,
+  const Levels & desired, const Reduction & reduction, const Workspace & workspace,
   Eigen::VectorXd & tau) noexcept CD_NONBLOCKING
 {
   load_rows(reduction, workspace);
@@ -323,16 +323,16 @@ Status LimitedControls::solve(
   Status status = Status::kOk;
   int begin = 0;
   bool found = false;
-  for (int level = 0; level < wish.level_count && status == Status::kOk; ++level)
+  for (int level = 0; level < desired.level_count && status == Status::kOk; ++level)
   {
-    const int end = wish.level_ends[static_cast<std::size_t>(level)];
+    const int end = desired.level_ends[static_cast<std::size_t>(level)];
     hessian_.setZero();
     gradient_.setZero();
     auto H = hessian_.topLeftCorner(inputs_, inputs_);
     for (int row = begin; row < end; ++row)
     {
-      H.noalias() += wish.rows.row(row).transpose() * wish.rows.row(row);
-      gradient_.head(inputs_) -= wish.right(row) * wish.rows.row(row).transpose();
+      H.noalias() += desired.rows.row(row).transpose() * desired.rows.row(row);
+      gradient_.head(inputs_) -= desired.right(row) * desired.rows.row(row).transpose();
     }
     status = minimise(begin);
     if (status == Status::kOk)
@@ -340,8 +340,8 @@ Status LimitedControls::solve(
       found = true;
       for (int row = begin; row < end; ++row)
       {
-        equalities_.row(row).head(inputs_) = wish.rows.row(row);
-        equality_values_(row) = wish.rows.row(row).dot(solution_.head(inputs_));
+        equalities_.row(row).head(inputs_) = desired.rows.row(row);
+        equality_values_(row) = desired.rows.row(row).dot(solution_.head(inputs_));
       }
       begin = end;
     }
@@ -352,9 +352,9 @@ Status LimitedControls::solve(
     constexpr double kSplitWeight = 1e-6;
     hessian_.setZero();
     auto H = hessian_.topLeftCorner(inputs_, inputs_);
-    if (wish.metric)
+    if (desired.metric)
     {
-      H = *wish.metric;
+      H = *desired.metric;
     }
     else
     {
@@ -362,7 +362,7 @@ Status LimitedControls::solve(
     }
     hessian_.diagonal().segment(inputs_, open_).setConstant(kSplitWeight * H.diagonal().maxCoeff());
     gradient_.setZero();
-    gradient_.head(inputs_).noalias() -= H * wish.null_vector;
+    gradient_.head(inputs_).noalias() -= H * desired.null_vector;
     status = minimise(begin);
   }
   if (found)

@@ -61,8 +61,8 @@ public:
     const Eigen::VectorXd & tau, const Reduction & reduction,
     const Workspace & workspace) noexcept CD_NONBLOCKING;
 
-  /// What is wished: levels of rows one after the other.
-  struct Wish
+  /// The desired rows, levels one after the other.
+  struct Levels
   {
     const Eigen::MatrixXd & rows;         ///< S
     const Eigen::VectorXd & right;        ///< z
@@ -74,7 +74,7 @@ public:
 
   /// Statuses: kOk; kInfeasible (the cones cannot be met: τ is within the bounds alone).
   Status solve(
-    const Wish & wish, const Reduction & reduction, const Workspace & workspace,
+    const Levels & desired, const Reduction & reduction, const Workspace & workspace,
     Eigen::VectorXd & tau) noexcept CD_NONBLOCKING;
 
   /// Whether the bound of input i binds after `solve`.

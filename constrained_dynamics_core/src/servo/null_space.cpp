@@ -51,23 +51,23 @@ void JointDamping::add(const SystemData & data, VectorRef force) const noexcept 
 }
 
 Posture::Posture(
-  const System & system, const std::vector<std::pair<std::string, double>> & wishes,
+  const System & system, const std::vector<std::pair<std::string, double>> & desired,
   double stiffness, double damping)
 : stiffness_(checked("stiffness", stiffness, 0.0, kLargest)),
   damping_(checked("damping", damping, 0.0, kLargest))
 {
-  for (const auto & [name, value] : wishes)
+  for (const auto & [name, value] : desired)
   {
-    wishes_.emplace_back(
+    desired_.emplace_back(
       system.coordinate_index(name),
-      checked("a wish for a coordinate", value, -kLargest, kLargest));
+      checked("the desired value of a coordinate", value, -kLargest, kLargest));
   }
 }
 
 void Posture::add(const SystemData & data, VectorRef force) const noexcept CD_NONBLOCKING
 {
   const SystemTerms & terms = data.terms;
-  for (const auto & [coordinate, value] : wishes_)
+  for (const auto & [coordinate, value] : desired_)
   {
     const double pull =
       stiffness_ * (value - terms.coordinates(coordinate)) - damping_ * terms.rates(coordinate);

@@ -126,7 +126,12 @@ private:
   double fixed_length(const Problem & problem, int row) noexcept CD_NONBLOCKING;
   void normal_of(const Problem & problem, int row, Eigen::Ref<Eigen::VectorXd> normal)
     const noexcept CD_NONBLOCKING;
+  /// Solves for the rows of the active set; false where it is not the one of the solution.
   bool solve_active(const Problem & problem) noexcept CD_NONBLOCKING;
+  /// Orthogonalises the active rows. The number of independent ones; −1: a row cannot be active.
+  int load_active(const Problem & problem) noexcept CD_NONBLOCKING;
+  /// Their multipliers; false: one has the wrong sign.
+  bool weigh_active(int count) noexcept CD_NONBLOCKING;
   Outcome find_active(const Problem & problem) noexcept CD_NONBLOCKING;
   bool find_multipliers(const Problem & problem) noexcept CD_NONBLOCKING;
   Status hand_out(const Problem & problem) noexcept CD_NONBLOCKING;

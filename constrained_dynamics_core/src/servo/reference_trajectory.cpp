@@ -160,7 +160,7 @@ ReferenceLayout::ReferenceLayout(const ServoConstraint & servo)
 : name_(servo.name()),
   position_size_(servo.position_size()),
   velocity_size_(servo.velocity_size()),
-  is_pose_(position_size_ == 7 && velocity_size_ == 6)
+  is_pose_(servo.has_pose_reference())
 {
   if (is_pose_)
   {

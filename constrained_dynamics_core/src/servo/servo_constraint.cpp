@@ -89,11 +89,36 @@ ErrorDynamics ErrorDynamics::from_gains(Gain velocity, Gain position, Gain first
   return {checked.velocity_gain, checked.position_gain, checked.nonholonomic_gain};
 }
 
+void ErrorDynamics::set_stiffness(double stiffness, double damping_ratio) noexcept CD_NONBLOCKING
+{
+  const double rate = std::sqrt(stiffness);
+  velocity = -2.0 * damping_ratio * rate;
+  position = -stiffness;
+  first_order = -rate;
+}
+
+std::optional<std::pair<double, double>> ErrorDynamics::stiffness_and_damping_ratio() const
+{
+  constexpr double kRounding = 1e-12;
+  if (position.is_matrix() || velocity.is_matrix() || first_order.is_matrix())
+  {
+    return std::nullopt;
+  }
+  const double stiffness = -position.scalar();
+  const double rate = std::sqrt(stiffness);
+  if (!(std::abs(first_order.scalar() + rate) <= kRounding * rate))
+  {
+    return std::nullopt;
+  }
+  return std::pair(stiffness, -0.5 * velocity.scalar() / rate);
+}
+
 // ---- ServoConstraint ---------------------------------------------------------------------------
 
 ServoConstraint::ServoConstraint(
   std::string name, std::string type, const System & system, std::vector<RowDescription> rows,
-  int position_size, int velocity_size, int scratch_size, StartReference start_reference)
+  int position_size, int velocity_size, int scratch_size, StartReference start_reference,
+  std::vector<int> force_rows)
 : name_(std::move(name)),
   type_(std::move(type)),
   system_(system),
@@ -101,7 +126,8 @@ ServoConstraint::ServoConstraint(
   position_size_(position_size),
   velocity_size_(velocity_size),
   scratch_size_(scratch_size),
-  start_reference_(start_reference)
+  start_reference_(start_reference),
+  force_rows_(std::move(force_rows))
 {
   if (name_.empty())
   {
@@ -110,6 +136,12 @@ ServoConstraint::ServoConstraint(
   if (rows_.empty())
   {
     refuse(name_, "it has no rows; allowed: at least one");
+  }
+  if (!force_rows_.empty() && force_rows_.size() != rows_.size())
+  {
+    refuse(
+      name_, "it has " + std::to_string(force_rows_.size()) + " force rows; allowed: none, or " +
+               std::to_string(rows_.size()));
   }
   std::vector<std::string> labels;
   for (const RowDescription & row : rows_)
@@ -120,6 +152,26 @@ ServoConstraint::ServoConstraint(
 }
 
 ServoConstraint::~ServoConstraint() = default;
+
+std::vector<std::string> ServoConstraint::value_names() const
+{
+  if (has_pose_reference())
+  {
+    return {"x", "y", "z", "qx", "qy", "qz", "qw"};
+  }
+  std::vector<std::string> names;
+  for (const RowDescription & row : rows_)
+  {
+    names.push_back(row.label);
+  }
+  return names;
+}
+
+std::vector<std::string> ServoConstraint::rate_names() const
+{
+  return has_pose_reference() ? std::vector<std::string>{"x", "y", "z", "rx", "ry", "rz"}
+                              : value_names();
+}
 
 ServoReference ServoConstraint::make_reference() const
 {
@@ -239,8 +291,7 @@ ForceServo::ForceServo(
   std::pair<std::vector<RowDescription>, std::vector<int>> rows)
 : ServoConstraint(
     std::move(name), "force", passive.system(), rows.first, static_cast<int>(rows.first.size()), 0,
-    0),
-  passive_rows_(std::move(rows.second))
+    0, StartReference::kMeasured, std::move(rows.second))
 {
 }
 
@@ -259,7 +310,7 @@ Status ForceServo::do_measure(
   const SystemData & /*data*/, ConstraintScratch & /*scratch*/, RowBlock & /*work*/,
   ServoReference & /*out*/) const noexcept CD_NONBLOCKING
 {
-  // A force has no value before the controls are known: the wish stays as it is.
+  // A force has no value before the controls are known: the reference stays as it is.
   return Status::kOk;
 }
 

@@ -12,7 +12,8 @@
 #include <utility>
 
 #include "names.hpp"
-#include "servo/servo_scratch.hpp"
+#include "servo/limited_controls.hpp"
+#include "servo/motion_bounds.hpp"
 
 namespace constrained_dynamics
 {
@@ -63,106 +64,11 @@ void check_gain(const std::string & task, const char * name, const Gain & gain, 
 
 }  // namespace
 
-// ---- ServoWorkspace ----------------------------------------------------------------------------
-
-ServoWorkspace::ServoWorkspace(const ServoLaw & law)
-: workspace_(law.passive()), reduction_(law.passive())
+bool ServoOptions::has_limits() const
 {
-  const System & system = law.passive().system();
-  const Eigen::Index n = system.speed_count();
-  const Eigen::Index l = system.input_count();
-  const Eigen::Index m = law.row_count();
-  int buffer = 0;
-  for (const ServoTask & task : law.tasks())
-  {
-    references_.push_back(task.constraint->make_reference());
-    gains_.push_back(task.error_dynamics);
-    buffer = std::max(buffer, task.constraint->scratch_size());
-  }
-  scratch_.jacobian_a.setZero(6, n);
-  scratch_.jacobian_b.setZero(6, n);
-  scratch_.buffer.setZero(buffer);
-  enabled_.assign(law.tasks().size(), true);
-  external_null_vector_.setZero(l);
-  rows_.position.setZero(m);
-  rows_.velocity.setZero(m);
-  rows_.jacobian.setZero(m, n);
-  rows_.bias.setZero(m);
-  y_.setZero(l);
-  last_.setZero(l);
-  result_.inputs.setZero(l);
-  result_.particular.setZero(l);
-  result_.null_part.setZero(l);
-  result_.error.setZero(m);
-  result_.error_rate.setZero(m);
-  result_.residual.setZero(m);
-  result_.gave_way.assign(law.tasks().size(), false);
-  result_.at_bound.assign(static_cast<std::size_t>(l), false);
-  row_size_.setZero(m);
-  int largest = 0;
-  for (const std::vector<int> & level : law.levels_)
-  {
-    int rows = 0;
-    for (const int task : level)
-    {
-      rows += law.tasks()[static_cast<std::size_t>(task)].constraint->row_count();
-    }
-    largest = std::max(largest, rows);
-  }
-  nominal_rank_.assign(law.levels_.size(), -1);
-  prepared_enabled_ = enabled_;
-  prepared_active_.assign(static_cast<std::size_t>(law.passive().constraints().size()), true);
-  work_ = std::make_unique<Scratch>(
-    static_cast<int>(l), static_cast<int>(m), largest, static_cast<int>(n));
-  work_->level_ends.assign(law.levels_.size(), 0);
-  if (law.limited_)
-  {
-    work_->limits = std::make_unique<LimitedControls>(
-      law.passive().constraints(), law.options(), law.row_count());
-  }
-  work_->motion_bounds =
-    std::make_unique<MotionBounds>(system, law.options().motion_limits, law.options().period);
-  const int limited = work_->motion_bounds->count();
-  if (limited > 0)
-  {
-    work_->motion_limits = std::make_unique<LimitedControls>(
-      law.passive().constraints(), law.options(), std::max(law.row_count(), limited), limited);
-    work_->motion_rows.setZero(limited, l);
-    work_->motion_offset.setZero(limited);
-    work_->motion_lower.setZero(limited);
-    work_->motion_upper.setZero(limited);
-    work_->motion_acceleration.setZero(n);
-    work_->motion_ends.assign(1, limited);
-  }
-  result_.at_motion_limit.assign(static_cast<std::size_t>(system.coordinate_count()), false);
+  return limits.lower.size() > 0 || limits.upper.size() > 0 || limits.rate.size() > 0 ||
+         !cones.empty();
 }
-
-bool ServoWorkspace::is_prepared() const noexcept CD_NONBLOCKING
-{
-  for (std::size_t i = 0; i < prepared_active_.size(); ++i)
-  {
-    if (workspace_.is_active(static_cast<int>(i)) != prepared_active_[i])
-    {
-      return false;
-    }
-  }
-  return enabled_ == prepared_enabled_;
-}
-
-ServoWorkspace::~ServoWorkspace() = default;
-ServoWorkspace::ServoWorkspace(ServoWorkspace &&) noexcept = default;
-ServoWorkspace & ServoWorkspace::operator=(ServoWorkspace &&) noexcept = default;
-
-void ServoWorkspace::set_last_inputs(const ConstVectorRef & inputs) noexcept CD_NONBLOCKING
-{
-  if (inputs.size() == last_.size() && inputs.allFinite())
-  {
-    last_ = inputs;
-    has_last_ = true;
-  }
-}
-
-// ---- building ----------------------------------------------------------------------------------
 
 ServoLaw::ServoLaw(
   std::shared_ptr<const Dynamics> passive, std::vector<ServoTask> tasks, ServoOptions options)
@@ -207,8 +113,6 @@ ServoLaw::ServoLaw(
     levels[task.priority].push_back(static_cast<int>(i));
     offsets_.push_back(row_count_);
     row_count_ += rows;
-    force_of_.push_back(dynamic_cast<const ForceServo *>(task.constraint.get()));
-    uses_forces_ = uses_forces_ || force_of_.back() != nullptr;
   }
   check_names("servo-constraint", names);
   for (auto & [priority, members] : levels)
@@ -218,11 +122,7 @@ ServoLaw::ServoLaw(
   check_option("singular_tolerance", options_.singular_tolerance, 1e-12, 0.5);
   check_option("consistency_tolerance", options_.consistency_tolerance, 1e-15, 1.0);
   check_option("period", options_.period, 0.0, 1e6);
-  const InputLimits & limits = options_.limits;
-  limited_ = limits.lower.size() > 0 || limits.upper.size() > 0 || limits.rate.size() > 0 ||
-             !options_.cones.empty();
-  uses_forces_ = uses_forces_ || !options_.cones.empty();
-  if (limited_)
+  if (options_.has_limits())
   {
     (void)LimitedControls(passive_->constraints(), options_, row_count_);  // checks
   }

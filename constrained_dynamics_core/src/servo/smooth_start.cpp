@@ -51,8 +51,8 @@ Status SmoothStart::start(double time, const ServoReference & measured) noexcept
   {
     return Status::kNonFiniteInput;
   }
-  Values wished;
-  if (!trajectory_->evaluate_values(time, wished.data()))
+  Values desired;
+  if (!trajectory_->evaluate_values(time, desired.data()))
   {
     return Status::kNonFiniteResult;
   }
@@ -60,12 +60,12 @@ Status SmoothStart::start(double time, const ServoReference & measured) noexcept
   Values difference;
   for (std::size_t i = 0; i < count; ++i)
   {
-    difference[i] = now[i] - wished[i];
+    difference[i] = now[i] - desired[i];
   }
   if (layout.is_pose())
   {
     // The rotation that leads from the trajectory to the robot, in axes of the reference.
-    const Jet2 back[4] = {-wished[3], -wished[4], -wished[5], wished[6]};
+    const Jet2 back[4] = {-desired[3], -desired[4], -desired[5], desired[6]};
     Jet2 turn[4];
     multiply_quaternions(now.data() + 3, back, turn);
     rotation_vector_of_quaternion(turn, difference.data() + 3);

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include "contact/tolerances.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -18,7 +20,7 @@ public:
   {
     const double time = start_ + static_cast<double>(count_ + 1) * interval_;
     // An output a rounding error before the end is the end.
-    return time < until_ - 1e-9 * interval_ ? time : until_;
+    return time < until_ - tolerance::kGrid * interval_ ? time : until_;
   }
   void advance() { ++count_; }
 

@@ -87,6 +87,8 @@ public:
 
 private:
   static constexpr std::size_t kMostStages = 7;
+  /// [1] Energies below this fraction of the potential energy are round-off of it.
+  static constexpr double kEnergyRounding = 1e-10;
 
   /// Of one evaluation.
   struct Sample

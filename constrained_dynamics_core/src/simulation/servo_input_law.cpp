@@ -71,7 +71,7 @@ ServoInputLaw::~ServoInputLaw() = default;
 
 void ServoInputLaw::start(const State & state)
 {
-  law_->prepare(state, workspace_);
+  law_->reset(state, workspace_);
   for (std::size_t i = 0; i < starts_.size(); ++i)
   {
     const int task = static_cast<int>(i);

@@ -16,6 +16,7 @@
 #include "constrained_dynamics/analysis/derivatives.hpp"
 #include "constrained_dynamics/constraints/function_constraint.hpp"
 #include "constrained_dynamics/scenario/scenario.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/every_joint.hpp"
 
 namespace constrained_dynamics
@@ -55,7 +56,7 @@ Case make_case(std::shared_ptr<const Dynamics> dynamics, const State & state)
 {
   Case result;
   result.dynamics = std::move(dynamics);
-  result.workspace = std::make_unique<Workspace>(*result.dynamics);
+  result.workspace = std::make_unique<Workspace>(Workspace::unanalysed(*result.dynamics));
   result.state = state;
   result.inputs.setZero(result.dynamics->system().input_count());
   return result;
@@ -68,7 +69,7 @@ bool shake(Random & random, double width, double speed_width, Case & at)
   const System & system = dynamics.system();
   Workspace & workspace = *at.workspace;
   State state = at.state;
-  if (dynamics.update_rows(state.time, state.q, state.u, workspace) != Status::kOk)
+  if (dynamics.evaluate_rows(state.time, state.q, state.u, workspace) != Status::kOk)
   {
     return false;
   }
@@ -138,10 +139,8 @@ MatrixXd tangent_directions(const SolutionDerivatives & d)
   const Eigen::Index l = d.acceleration_input.cols();
   MatrixXd rows = MatrixXd::Zero(2 * m, 2 * n);
   rows << d.position_q, MatrixXd::Zero(m, n), d.velocity_q, d.velocity_u;
-  Eigen::FullPivLU<MatrixXd> lu(rows);
-  lu.setThreshold(1e-9);
   const MatrixXd kernel =
-    rows.rows() == 0 ? MatrixXd::Identity(2 * n, 2 * n) : MatrixXd(lu.kernel());
+    rows.rows() == 0 ? MatrixXd::Identity(2 * n, 2 * n) : test::kernel_of(rows, 1e-9);
   MatrixXd result = MatrixXd::Zero(2 * n + l, kernel.cols() + l);
   result.topLeftCorner(2 * n, kernel.cols()) = kernel;
   result.bottomRightCorner(l, l).setIdentity();
@@ -227,7 +226,7 @@ TEST_P(Derivatives, when_state_is_random_expect_central_differences)
   {
     Case at = make_case(scenario.dynamics(), scenario.initial());
     scenario.switch_constraints(*at.workspace);
-    at.dynamics->analyse(at.state, *at.workspace);
+    at.workspace->reset(at.state);
     if (!shake(random, example.width, 0.5, at))
     {
       continue;
@@ -326,9 +325,7 @@ TEST(SolutionDerivatives, when_rows_are_of_any_kind_on_any_joint_expect_central_
       Case at = make_case(scenario.dynamics(), scenario.initial());
       const System & system = at.dynamics->system();
       ASSERT_EQ(
-        system.update_kinematics(
-          at.state.time, at.state.q, at.state.u, at.workspace->system_data()),
-        Status::kOk);
+        at.dynamics->set_state(at.state.time, at.state.q, at.state.u, *at.workspace), Status::kOk);
       at.state.q +=
         at.workspace->terms().kinematic_matrix * random.vector(system.speed_count(), 0.4);
       system.normalise(at.state.q);
@@ -336,7 +333,7 @@ TEST(SolutionDerivatives, when_rows_are_of_any_kind_on_any_joint_expect_central_
       at.inputs = random.vector(system.input_count(), 2.0);
       VectorXd unused = at.inputs;
       ASSERT_EQ(
-        scenario.make_input_law()->evaluate(system, at.workspace->system_data(), unused),
+        scenario.make_input_law()->evaluate(system, at.workspace->change_system_data(), unused),
         Status::kOk);  // sets the wrenches
       ASSERT_TRUE(has_output(
         at.dynamics->solve(at.state.time, at.state.q, at.state.u, at.inputs, *at.workspace)));
@@ -360,7 +357,7 @@ TEST(SolutionDerivatives, when_terms_are_differentiated_by_differences_expect_th
     const Scenario scenario =
       Scenario::load(std::string(CD_CONFIG) + "/scenarios/" + name + ".yaml");
     Case at = make_case(scenario.dynamics(), scenario.initial());
-    at.dynamics->analyse(at.state, *at.workspace);
+    at.workspace->reset(at.state);
     SolutionDerivatives analytic;
     SolutionDerivatives differences;
     DerivativeOptions options;
@@ -404,7 +401,7 @@ TEST(SolutionDerivatives, when_rows_are_a_user_function_expect_central_differenc
   auto constraint = make_function_constraint("curve", *system, RowLevel::kPosition, 1, curve);
   auto dynamics = std::make_shared<const Dynamics>(ConstraintSet(system, {constraint}));
   Case at = make_case(dynamics, scenario.initial());
-  at.dynamics->analyse(at.state, *at.workspace);
+  at.workspace->reset(at.state);
   Random random(3);
   ASSERT_TRUE(shake(random, 0.3, 0.5, at));
   expect_differences(at, false, "function");
@@ -455,7 +452,7 @@ initial: {q: {r: 0.8, theta: 0.3}, u: {v: 0.4, w: 1.2}}
 TEST(SolutionDerivatives, when_coordinates_are_quaternions_expect_no_derivatives_by_coordinates)
 {
   const Scenario scenario = Scenario::load(std::string(CD_CONFIG) + "/scenarios/rolling_coin.yaml");
-  Workspace workspace(*scenario.dynamics());
+  Workspace workspace = Workspace::unanalysed(*scenario.dynamics());
   EXPECT_THROW(
     static_cast<void>(by_coordinates(MatrixXd::Zero(1, 6), workspace)), std::invalid_argument);
 }

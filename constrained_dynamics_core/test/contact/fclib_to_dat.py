@@ -6,6 +6,7 @@
 
 Needs h5py, numpy and scipy. Global problems, M v = H r + f and u = Hᵀ v + w, become local ones, u = W r + q.
 """
+
 import sys
 
 import h5py

@@ -21,6 +21,7 @@
 #include "constrained_dynamics/model/analytic_system.hpp"
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/linear_rows.hpp"
 #include "support/reference_data.hpp"
 
@@ -253,7 +254,7 @@ TEST(Impact, when_constraints_come_on_suddenly_expect_carnots_loss)
   problem.roles[0] = ImpactRole::kImpacting;
   const ImpactSolution after = solve_impact(*dynamics, problem, state);
   const Eigen::VectorXd change = after.speeds - state.u;
-  Workspace workspace(*dynamics);
+  Workspace workspace = Workspace::unanalysed(*dynamics);
   ASSERT_EQ(dynamics->solve(0.0, state.q, after.speeds, Eigen::VectorXd(), workspace), Status::kOk);
   EXPECT_NEAR(workspace.rows().velocity(0), 0.0, 1e-14);
   const double loss = 0.5 * change.dot(workspace.terms().mass_matrix * change);
@@ -308,7 +309,7 @@ TEST(Impact, when_a_constant_speed_row_comes_on_expect_the_speed_and_the_directi
   // In force while an impulse acts: the speed stays, the direction turns. With u = 2 (cos β, sin
   // β): 2 dβ/ds = −I sin β, so tan(β/2) = tan(β0/2) exp(−I/2).
   state.u = Eigen::Vector2d(0.0, 2.0);
-  problem.roles[0] = ImpactRole::kInForce;
+  problem.roles[0] = ImpactRole::kEnforced;
   problem.impulse = Eigen::Vector2d(1.0, 0.0);
   after = solve_impact(dynamics, problem, state);
   const double beta = 2.0 * std::atan(std::exp(-0.5));
@@ -330,7 +331,7 @@ TEST(Impact, when_differentiated_expect_finite_differences_to_agree)
   const Eigen::Vector3d u(1.0, -2.0, 0.4);
   const Dynamics & dynamics = *block.dynamics;
   ImpactSolver solver(dynamics, 2);
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   ImpactSolution after(dynamics, 2);
   const auto speeds = [&](const Eigen::Vector3d & at, const Eigen::Vector3d & before, double push)
   {
@@ -413,7 +414,7 @@ RandomImpact random_impact(std::mt19937_64 & random)
     {
       impact.A.row(m - 1) = impact.A.row(0);
     }
-    singular_values = Eigen::JacobiSVD<Eigen::MatrixXd>(impact.A).singularValues();
+    singular_values = test::singular_values(impact.A);
   } while ((singular_values.array() > 1e-10 * singular_values(0) &&
             singular_values.array() < 1e-2 * singular_values(0))
              .any());
@@ -476,7 +477,7 @@ TEST(RandomImpacts, when_a_million_happen_expect_momentum_restitution_complement
   {
     const RandomImpact impact = random_impact(random);
     ImpactSolver solver(*impact.dynamics, impact.problem->contacts.size());
-    Workspace workspace(*impact.dynamics);
+    Workspace workspace = Workspace::unanalysed(*impact.dynamics);
     ImpactSolution after(*impact.dynamics, impact.problem->contacts.size());
     const Eigen::VectorXd q = Eigen::VectorXd::Zero(impact.u.size());
     const Status status = solver.solve(*impact.problem, 0.0, q, impact.u, workspace, after);
@@ -608,7 +609,7 @@ TEST(RandomImpacts, when_contacts_rub_expect_cones_and_dissipation)
     }
     u(2) -= 2.0;
     ImpactSolver solver(dynamics, contacts.size());
-    Workspace workspace(dynamics);
+    Workspace workspace = Workspace::unanalysed(dynamics);
     ImpactSolution after(dynamics, contacts.size());
     const Status status = solver.solve(problem, 0.0, Eigen::VectorXd::Zero(6), u, workspace, after);
     ASSERT_TRUE(has_output(status));
@@ -729,13 +730,12 @@ struct SeparableImpact
       {
         rows.row(t) -= rows.row(t).dot(away) * away.transpose();
       }
-      const Eigen::MatrixXd W = rows * Q.llt().solve(rows.transpose());
+      const Eigen::MatrixXd W = rows * test::solve_definite(Q, rows.transpose());
       const Eigen::MatrixXd W_t = W.bottomRightCorner(tangents, tangents);
       const Eigen::VectorXd across = W.col(0).tail(tangents);
-      const Eigen::VectorXd sizes =
-        Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(W_t).eigenvalues();
-      const bool is_apart =
-        across.dot(W_t.inverse() * across) < 0.9 * W(0, 0) && sizes(0) > 1e-2 * sizes(tangents - 1);
+      const Eigen::VectorXd sizes = test::symmetric_eigenvalues(W_t);
+      const bool is_apart = across.dot(test::inverse_of(W_t) * across) < 0.9 * W(0, 0) &&
+                            sizes(0) > 1e-2 * sizes(tangents - 1);
       if (is_apart || attempt == 10000)
       {
         return rows;
@@ -767,7 +767,7 @@ TEST(RandomImpacts, when_separable_contacts_rub_expect_solutions_and_no_wrong_on
     const SeparableImpact impact(random);
     const std::size_t contacts = impact.problem->contacts.size();
     ImpactSolver solver(*impact.dynamics, contacts);
-    Workspace workspace(*impact.dynamics);
+    Workspace workspace = Workspace::unanalysed(*impact.dynamics);
     ImpactSolution after(*impact.dynamics, contacts);
     const Status status = solver.solve(
       *impact.problem, 0.0, Eigen::VectorXd::Zero(impact.u.size()), impact.u, workspace, after);
@@ -817,7 +817,7 @@ TEST(Impact, when_solving_expect_no_allocation_and_untouched_outputs_on_failure)
   const PlanarBody block(3.0, 0.4, {{-0.2, -0.5}, {0.2, -0.5}}, 0.4);
   const Dynamics & dynamics = *block.dynamics;
   ImpactSolver solver(dynamics, 2);
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   ImpactSolution after(dynamics, 2);
   Eigen::VectorXd q = Eigen::Vector3d(0.0, 0.5, 0.0);
   Eigen::VectorXd u = Eigen::Vector3d(1.0, -2.0, 0.3);

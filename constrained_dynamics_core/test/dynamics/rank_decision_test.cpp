@@ -38,8 +38,8 @@ struct Answer
 Answer solve(const Dynamics & dynamics, const State & state)
 {
   Answer answer;
-  Workspace workspace(dynamics);
-  answer.report = dynamics.analyse(state, workspace);
+  Workspace workspace = Workspace::unanalysed(dynamics);
+  answer.report = workspace.reset(state);
   const Eigen::VectorXd inputs = Eigen::VectorXd::Zero(dynamics.system().input_count());
   answer.status = dynamics.solve(state.time, state.q, state.u, inputs, workspace);
   answer.acceleration = workspace.solution().acceleration;
@@ -128,16 +128,16 @@ TEST(RankDecision, when_a_row_is_only_rounding_expect_no_force)
   for (const Eigen::Vector3d & normal :
        {Eigen::Vector3d(1, 0, 0), Eigen::Vector3d(0.6, 0.8, 0), Eigen::Vector3d(0.1, -0.7, 0.3)})
   {
-    Workspace probe{Dynamics(ConstraintSet(system))};
-    ASSERT_EQ(system->update_kinematics(0.0, state.q, state.u, probe.system_data()), Status::kOk);
+    const auto probe = system->make_data();
+    ASSERT_EQ(system->update_kinematics(0.0, state.q, state.u, *probe), Status::kOk);
     FrameKinematics point;
-    system->frame_kinematics(probe.system_data(), system->frame_index("point"), point);
+    system->frame_kinematics(*probe, system->frame_index("point"), point);
     const Eigen::Vector3d n = normal.normalized();
     auto plane =
       std::make_shared<PointOnPlane>("plane", *system, "point", "world", n, n.dot(point.position));
     const Dynamics dynamics(ConstraintSet(system, {plane}));
-    Workspace workspace(dynamics);
-    ASSERT_EQ(dynamics.update_rows(0.0, state.q, state.u, workspace), Status::kOk);
+    Workspace workspace = Workspace::unanalysed(dynamics);
+    ASSERT_EQ(dynamics.evaluate_rows(0.0, state.q, state.u, workspace), Status::kOk);
     noisy += workspace.rows().jacobian.norm() > 0.0 ? 1 : 0;
     EXPECT_LE(workspace.rows().jacobian.norm(), 1e-15);
     const Answer answer = solve(dynamics, state);

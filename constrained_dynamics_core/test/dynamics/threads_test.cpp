@@ -50,11 +50,11 @@ private:
 Record solve_around(const Scenario & scenario)
 {
   const Dynamics & dynamics = *scenario.dynamics();
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   scenario.switch_constraints(workspace);
   const State & initial = scenario.initial();
   Record record;
-  record.add(dynamics.analyse(initial, workspace).condition);
+  record.add(workspace.reset(initial).condition);
   const Eigen::VectorXd inputs =
     Eigen::VectorXd::LinSpaced(scenario.system().input_count(), -0.5, 1.0);
   for (int cycle = 0; cycle < kCycles; ++cycle)

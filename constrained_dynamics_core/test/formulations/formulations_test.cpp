@@ -18,6 +18,7 @@
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/row_problems.hpp"
 
 namespace constrained_dynamics
@@ -63,7 +64,7 @@ public:
   Solver(const std::string & id, const Numbers & numbers) : Solver(make_formulation(id), numbers) {}
   Solver(std::shared_ptr<const Formulation> any, const Numbers & numbers)
   : formulation(std::move(any)),
-    data(formulation->make_data(
+    data(formulation->row_form().make_data(
       static_cast<int>(numbers.Q.rows()), static_cast<int>(numbers.A.rows())))
   {
     answer.solution.acceleration.setConstant(numbers.Q.rows(), kUntouched);
@@ -74,7 +75,8 @@ public:
 
   const Answer & solve(const Numbers & numbers)
   {
-    answer.status = formulation->solve(numbers.problem(), RankOptions(), *data, answer.solution);
+    answer.status =
+      formulation->row_form().solve(numbers.problem(), RankOptions(), *data, answer.solution);
     return answer;
   }
 
@@ -205,7 +207,7 @@ TEST(Formulations, when_rows_are_redundant_expect_agreement_and_the_least_weight
     ASSERT_EQ(answers.front().solution.rank, rank);
     expect_agreement(answers, bar);
     // Least ‖W λ‖: W² λ is orthogonal to the left null space of A.
-    const Eigen::MatrixXd kernel = numbers.A.transpose().fullPivLu().kernel();
+    const Eigen::MatrixXd kernel = test::kernel_of(numbers.A.transpose());
     const Eigen::VectorXd & lambda = answers.front().solution.multipliers;
     const Eigen::VectorXd weighted = numbers.weight.cwiseAbs2().cwiseProduct(lambda);
     EXPECT_LE((kernel.transpose() * weighted).norm(), 1e-9 * kernel.norm() * (1.0 + lambda.norm()));
@@ -290,9 +292,8 @@ TEST(Formulations, when_rows_contradict_expect_inconsistent_and_the_same_nearest
     const double bar = condition_of(numbers.Q, numbers.A, rank).bar();
     expect_agreement(answers, bar);
     // The rows that are met are those of b projected on the range of A.
-    Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> decomposition(numbers.A);
-    decomposition.setThreshold(1e-9);
-    const Eigen::VectorXd nearest = numbers.A * decomposition.solve(numbers.b);
+    const Eigen::VectorXd nearest =
+      numbers.A * test::solve_least_squares(numbers.A, numbers.b, 1e-9);
     for (const Answer & answer : answers)
     {
       const Eigen::VectorXd met = numbers.A * answer.solution.acceleration;
@@ -350,12 +351,10 @@ TEST(Formulations, when_solved_expect_gauss_minimum)
     const int n = random.integer(2, 9);
     const int rank = random.integer(1, n - 1);
     const Numbers numbers = random_numbers(random, n, rank, rank + random.integer(0, 3), 1.0, 0.5);
-    const Eigen::VectorXd free = numbers.Q.ldlt().solve(numbers.h);
+    const Eigen::VectorXd free = test::solve_definite(numbers.Q, numbers.h);
     const auto gauss = [&](const Eigen::VectorXd & x)
     { return (x - free).dot(numbers.Q * (x - free)); };
-    Eigen::FullPivLU<Eigen::MatrixXd> lu(numbers.A);
-    lu.setThreshold(1e-9);
-    const Eigen::MatrixXd kernel = lu.kernel();
+    const Eigen::MatrixXd kernel = test::kernel_of(numbers.A, 1e-9);
     ASSERT_EQ(kernel.cols(), n - rank);
     for (const std::string & id : ids())
     {
@@ -458,9 +457,7 @@ TEST(Projection, when_the_user_gives_a_complement_expect_the_same_answer)
     const int n = random.integer(2, 9);
     const int rank = random.integer(1, n - 1);
     const Numbers numbers = random_numbers(random, n, rank, rank + random.integer(0, 3), 1.0, 0.5);
-    Eigen::FullPivLU<Eigen::MatrixXd> lu(numbers.A);
-    lu.setThreshold(1e-9);
-    const Eigen::MatrixXd kernel = lu.kernel();
+    const Eigen::MatrixXd kernel = test::kernel_of(numbers.A, 1e-9);
     const Eigen::MatrixXd N =
       (random.orthogonal(n - rank) + 0.1 * Eigen::MatrixXd::Identity(n - rank, n - rank)) *
       kernel.transpose();
@@ -577,7 +574,7 @@ TEST(CoordinatePartition, when_zeros_come_and_go_expect_kept_pivots_and_agreemen
         EXPECT_GE(b.solution.condition, 0.1 * a.solution.condition);
         EXPECT_LE(b.solution.condition, 10.0 * a.solution.condition);
         ASSERT_EQ(
-          selected.formulation->correct(
+          selected.formulation->row_form().correct(
             numbers.problem(), RankOptions(), *selected.data, selected.answer.solution),
           Status::kOk);
         const Eigen::VectorXd & change = selected.answer.solution.acceleration;
@@ -730,8 +727,8 @@ TEST(Formulations, when_solving_expect_no_allocation_on_any_path)
       for (Status & status : statuses)
       {
         const long before = test::allocation_count();
-        status =
-          solver.formulation->solve(problem, RankOptions(), *solver.data, solver.answer.solution);
+        status = solver.formulation->row_form().solve(
+          problem, RankOptions(), *solver.data, solver.answer.solution);
         EXPECT_EQ(test::allocation_count() - before, 0)
           << id << " n " << numbers.Q.rows() << " m " << numbers.A.rows();
       }
@@ -739,8 +736,8 @@ TEST(Formulations, when_solving_expect_no_allocation_on_any_path)
       if (solver.formulation->has_independent_speeds())
       {
         const long before = test::allocation_count();
-        const Status status =
-          solver.formulation->correct(problem, RankOptions(), *solver.data, solver.answer.solution);
+        const Status status = solver.formulation->row_form().correct(
+          problem, RankOptions(), *solver.data, solver.answer.solution);
         EXPECT_EQ(test::allocation_count() - before, 0) << id;
         EXPECT_TRUE(has_output(status) || !numbers.h.allFinite()) << to_string(status);
       }
@@ -756,11 +753,10 @@ TEST(Formulations, when_solving_expect_no_allocation_on_any_path)
     Eigen::MatrixXd R(n, n);
     Eigen::MatrixXd R_rate(n, n);
     Eigen::VectorXd rate(n);
-    Eigen::FullPivLU<Eigen::MatrixXd> lu(
-      numbers.A.rows() > 0 ? numbers.A : Eigen::MatrixXd::Zero(1, n));
-    lu.setThreshold(1e-9);
-    const Eigen::MatrixXd N =
-      numbers.nominal_rank == n ? Eigen::MatrixXd(0, n) : Eigen::MatrixXd(lu.kernel().transpose());
+    const Eigen::MatrixXd rows = numbers.A.rows() > 0 ? numbers.A : Eigen::MatrixXd::Zero(1, n);
+    const Eigen::MatrixXd N = numbers.nominal_rank == n
+                                ? Eigen::MatrixXd(0, n)
+                                : Eigen::MatrixXd(test::kernel_of(rows, 1e-9).transpose());
     const long before = test::allocation_count();
     CanonicalInversion::root(*canonical.data, R);
     cholesky_root_rate(R, numbers.Q, R_rate);

@@ -9,6 +9,7 @@
 
 #include "constrained_dynamics/formulations/kane_nonminimal.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/row_problems.hpp"
 
 namespace constrained_dynamics
@@ -74,7 +75,7 @@ TEST(KaneNonminimal, when_rows_are_independent_expect_udwadia_kalaba_and_kkt)
     kkt.bottomLeftCorner(m, n) = c.A;
     Eigen::VectorXd right(n + m);
     right << c.h, c.b;
-    const Eigen::VectorXd both = kkt.fullPivLu().solve(right);
+    const Eigen::VectorXd both = test::solve_regular(kkt, right);
     const double wrench_bar = 10.0 * bar * (1.0 + both.tail(m).norm());
     EXPECT_LE((c.solution.multipliers - both.tail(m)).norm(), wrench_bar);
     EXPECT_LE(
@@ -107,11 +108,10 @@ TEST(KaneNonminimal, when_equations_are_asked_for_expect_t_and_v_that_give_the_s
     Eigen::MatrixXd A2(0, n);
     if (rank < n)
     {
-      A2 = c.Q.transpose().partialPivLu().solve(T.bottomRows(n - rank).transpose()).transpose();
+      A2 = test::solve_regular(c.Q.transpose(), T.bottomRows(n - rank).transpose()).transpose();
     }
-    const Eigen::FullPivLU<Eigen::MatrixXd> lu(T);
-    EXPECT_EQ(lu.rank(), n);
-    const Eigen::VectorXd expected = lu.solve(V);
+    EXPECT_EQ(test::rank_of(T), n);
+    const Eigen::VectorXd expected = test::solve_regular(T, V);
     const Eigen::MatrixXd symmetric = 0.5 * (c.Q + c.Q.transpose());
     const double bar = test::condition_of(symmetric, c.A, rank).bar();
     const double inertia = test::condition_of(symmetric, c.A, rank).inertia;
@@ -143,9 +143,9 @@ TEST(KaneNonminimal, when_solved_expect_gauss_minimum)
     const int m = random.integer(1, n - 1);
     Case c = random_case(random, n, m, m);
     ASSERT_EQ(c.solve(), Status::kOk);
-    const Eigen::VectorXd a = c.Q.ldlt().solve(c.h);
+    const Eigen::VectorXd a = test::solve_definite(c.Q, c.h);
     const auto gauss = [&](const Eigen::VectorXd & x) { return (x - a).dot(c.Q * (x - a)); };
-    const Eigen::MatrixXd kernel = c.A.fullPivLu().kernel();
+    const Eigen::MatrixXd kernel = test::kernel_of(c.A);
     const double least = gauss(c.solution.acceleration);
     for (int k = 0; k < 5; ++k)
     {
@@ -171,9 +171,8 @@ TEST(KaneNonminimal, when_rows_are_redundant_expect_the_independent_set)
     EXPECT_EQ(c.solution.rank, rank);
     // Least norm: λ lies in the range of A.
     const Eigen::VectorXd & lambda = c.solution.multipliers;
-    Eigen::JacobiSVD<Eigen::MatrixXd> svd(c.A, Eigen::ComputeThinU | Eigen::ComputeThinV);
-    svd.setThreshold(1e-10);
-    EXPECT_LE((c.A * svd.solve(lambda) - lambda).norm(), 1e-9 * (1.0 + lambda.norm()));
+    const Eigen::VectorXd in_range = c.A * test::solve_least_squares(c.A, lambda, 1e-10);
+    EXPECT_LE((in_range - lambda).norm(), 1e-9 * (1.0 + lambda.norm()));
     EXPECT_LE(
       (c.A.transpose() * lambda - c.solution.constraint_force).norm(),
       10.0 * bar * (1.0 + c.solution.constraint_force.norm()));

@@ -26,6 +26,7 @@
 #include "constrained_dynamics/servo/servo_law.hpp"
 #include "constrained_dynamics/simulation/simulation.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/reference_data.hpp"
 #include "support/row_problems.hpp"
 
@@ -99,7 +100,7 @@ TEST(ControlStates, when_the_length_of_a_cable_is_a_control_expect_the_closed_fo
     CablePendulum p;
     const Dynamics dynamics =
       make_dynamics(p.system, RowLevel::kPosition, {"x^2 + y^2 - length^2"}, formulation);
-    Workspace workspace(dynamics);
+    Workspace workspace = Workspace::unanalysed(dynamics);
     Random random(61);
     for (int i = 0; i < 100; ++i)
     {
@@ -139,7 +140,7 @@ TEST(ControlStates, when_controls_rest_expect_constraints_without_power)
   p.rate = 2.0;
   p.length = 1.3;
   const Dynamics dynamics = make_dynamics(p.system, RowLevel::kPosition, {"x^2 + y^2 - length^2"});
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   ASSERT_EQ(dynamics.solve(0.0, p.q(), p.u(), VectorXd::Zero(1), workspace), Status::kOk);
   EXPECT_NEAR(workspace.solution().constraint_force.dot(p.u()), 0.0, 1e-12);
   // While the cable is let out it takes tension × rate.
@@ -160,9 +161,9 @@ TEST(ControlStates, when_reducing_to_inputs_expect_the_motion_they_cause_and_its
   p.rate = 1.1;
   p.length_rate = 0.4;
   const Dynamics dynamics = make_dynamics(p.system, RowLevel::kPosition, {"x^2 + y^2 - length^2"});
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   Reduction reduction(dynamics);
-  ASSERT_EQ(dynamics.update_rows(0.0, p.q(), p.u(), workspace), Status::kOk);
+  ASSERT_EQ(dynamics.evaluate_rows(0.0, p.q(), p.u(), workspace), Status::kOk);
   ASSERT_EQ(dynamics.reduce(workspace, reduction), Status::kOk);
   const MatrixXd Y = reduction.input_response();
   const VectorXd free = reduction.free_acceleration();
@@ -192,7 +193,7 @@ TEST(ControlStates, when_projecting_expect_controls_untouched)
     SCOPED_TRACE(formulation);
     const Dynamics dynamics =
       make_dynamics(p.system, RowLevel::kPosition, {"x^2 + y^2 - length^2"}, formulation);
-    Workspace workspace(dynamics);
+    Workspace workspace = Workspace::unanalysed(dynamics);
     VectorXd q = p.q() + Vector3d(0.05, -0.03, 0.0);
     VectorXd u = p.u() + Vector3d(0.2, 0.1, 0.0);
     ASSERT_EQ(dynamics.project_position(0.0, q, workspace), Status::kOk);
@@ -220,7 +221,7 @@ TEST(ControlStates, when_a_skate_is_steered_by_a_control_expect_constant_speed_o
     SCOPED_TRACE(formulation);
     const Dynamics dynamics =
       make_dynamics(system, RowLevel::kVelocity, {"dx*sin(tau) - dy*cos(tau)"}, formulation);
-    Workspace workspace(dynamics);
+    Workspace workspace = Workspace::unanalysed(dynamics);
     Random random(62);
     for (int i = 0; i < 100; ++i)
     {
@@ -254,7 +255,7 @@ TEST(ControlStates, when_controls_enter_the_kinematics_expect_their_second_deriv
   EXPECT_EQ(system->speed_names(), (std::vector<std::string>{"u1", "dtau"}));
   EXPECT_EQ(system->input_names(), (std::vector<std::string>{"ddtau"}));
   const Dynamics dynamics{ConstraintSet(system)};
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   const Vector2d q(0.3, 0.8);
   const Vector2d u(-0.5, 0.9);
   ASSERT_EQ(dynamics.solve(0.0, q, u, VectorXd::Constant(1, 0.7), workspace), Status::kOk);
@@ -273,7 +274,7 @@ TEST(ControlStates, when_a_support_is_moved_by_a_control_expect_its_inertia_on_t
   d.potential = "-m*g*l*cos(theta)";
   const auto system = make_control_state_system(d, {{}, {"tau"}});
   const Dynamics dynamics{ConstraintSet(system)};
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   const Vector2d q(0.6, 0.1);
   const Vector2d u(1.5, -0.4);
   const double imposed = 2.3;
@@ -320,8 +321,8 @@ TEST(ControlStates, when_the_motors_of_a_robot_are_states_expect_its_motion_and_
   EXPECT_EQ(system->input_names().back(), "dtau_" + robot->input_names().back());
   const Dynamics plain{ConstraintSet(robot, {loop_of(*robot)})};
   const Dynamics extended{ConstraintSet(system, {loop_of(*system)})};
-  Workspace plain_workspace(plain);
-  Workspace workspace(extended);
+  Workspace plain_workspace = Workspace::unanalysed(plain);
+  Workspace workspace = Workspace::unanalysed(extended);
   const State state = assembled(plain, plain_workspace);
   const VectorXd tau = Random(63).vector(robot->input_count());
   VectorXd u(system->speed_count());
@@ -336,8 +337,9 @@ TEST(ControlStates, when_the_motors_of_a_robot_are_states_expect_its_motion_and_
   EXPECT_LE((a.multipliers - b.multipliers).norm(), 1e-11 * a.multipliers.norm());
   ASSERT_EQ(a.wrenches.size(), b.wrenches.size());
   EXPECT_LE((a.wrenches[0].on_a.force - b.wrenches[0].on_a.force).norm(), 1e-9);
-  ASSERT_EQ(plain.update_rows(0.0, state.q, state.u, plain_workspace), Status::kOk);
-  ASSERT_EQ(plain.solve_rows(tau, plain_workspace), Status::kOk);
+  ASSERT_EQ(plain.evaluate_rows(0.0, state.q, state.u, plain_workspace), Status::kOk);
+  ASSERT_EQ(plain.evaluate_terms(plain_workspace), Status::kOk);
+  ASSERT_EQ(plain.solve(tau, plain_workspace), Status::kOk);
   EXPECT_NEAR(
     robot->kinetic_energy(plain_workspace.system_data()),
     system->kinetic_energy(workspace.system_data()), 1e-13);
@@ -356,8 +358,8 @@ TEST(ControlStates, when_rows_are_of_a_whole_robot_expect_them_with_control_stat
     const Dynamics dynamics{ConstraintSet(
       of, {std::make_shared<const CentreOfMass>("com", *of),
            make_energy_constraint("energy", *of, EnergyKind::kTotal, 0.5)})};
-    Workspace workspace(dynamics);
-    EXPECT_EQ(dynamics.update_rows(0.0, Vector3d(0.4, 1.2, 2.4), u, workspace), Status::kOk);
+    Workspace workspace = Workspace::unanalysed(dynamics);
+    EXPECT_EQ(dynamics.evaluate_rows(0.0, Vector3d(0.4, 1.2, 2.4), u, workspace), Status::kOk);
     MatrixXd all(4, u.size() + 2);
     all << complete_jacobian(*of, workspace.rows()), workspace.rows().velocity,
       workspace.rows().bias;
@@ -379,7 +381,7 @@ TEST(ControlStates, when_a_drive_imposes_a_joint_expect_what_a_prescribed_motion
   const Dynamics prescribed{ConstraintSet(
     robot, {loop_of(*robot), std::make_shared<const PrescribedCoordinate>(
                                "drive", *robot, "crank", "0.4 + 1.3*t + 0.45*t^2")})};
-  Workspace prescribed_workspace(prescribed);
+  Workspace prescribed_workspace = Workspace::unanalysed(prescribed);
   const State state = assembled(prescribed, prescribed_workspace);
   const VectorXd zero = VectorXd::Zero(robot->input_count());
   ASSERT_EQ(prescribed.solve(0.0, state.q, state.u, zero, prescribed_workspace), Status::kOk);
@@ -389,7 +391,7 @@ TEST(ControlStates, when_a_drive_imposes_a_joint_expect_what_a_prescribed_motion
     SCOPED_TRACE(formulation);
     const Dynamics driven(
       ConstraintSet(system, {loop_of(*system)}), DynamicsOptions(), make_formulation(formulation));
-    Workspace workspace(driven);
+    Workspace workspace = Workspace::unanalysed(driven);
     VectorXd inputs = VectorXd::Zero(system->input_count());
     inputs(system->input_index("ddcrank")) = 0.9;
     ASSERT_EQ(driven.solve(0.0, state.q, state.u, inputs, workspace), Status::kOk);
@@ -411,8 +413,7 @@ TEST(ControlStates, when_a_drive_imposes_a_joint_expect_what_a_prescribed_motion
 /// Central differences of the whole solution by speeds and inputs.
 void expect_derivatives(const Dynamics & dynamics, const State & state, const VectorXd & inputs)
 {
-  Workspace workspace(dynamics);
-  dynamics.analyse(state, workspace);
+  Workspace workspace(dynamics, state);
   for (const bool by_differences : {false, true})
   {
     SCOPED_TRACE(by_differences ? "by differences" : "analytic");
@@ -469,7 +470,7 @@ void expect_derivatives(const Dynamics & dynamics, const State & state, const Ve
         "by input " + std::to_string(k));
     }
     // ∂φ̇/∂u knows the controls as well.
-    ASSERT_EQ(dynamics.update_rows(state.time, state.q, state.u, workspace), Status::kOk);
+    ASSERT_EQ(dynamics.evaluate_rows(state.time, state.q, state.u, workspace), Status::kOk);
     EXPECT_LE(
       (d.velocity_u - complete_jacobian(dynamics.system(), workspace.rows())).norm(), 1e-12);
   }
@@ -504,7 +505,7 @@ TEST(ControlStates, when_differentiating_expect_differences_of_the_solution)
     const auto system =
       std::make_shared<const ControlStateSystem>(robot, ControlStates{{"rocker"}, {"crank"}});
     const Dynamics dynamics{ConstraintSet(system, {loop_of(*system)})};
-    Workspace workspace(dynamics);
+    Workspace workspace = Workspace::unanalysed(dynamics);
     State state = assembled(dynamics, workspace);
     state.u(3) = 4.0;
     expect_derivatives(dynamics, state, VectorXd::LinSpaced(system->input_count(), 0.3, 0.9));
@@ -517,7 +518,7 @@ TEST(ControlStates, when_cycling_expect_no_allocation)
   const auto system =
     std::make_shared<const ControlStateSystem>(robot, ControlStates{{"rocker"}, {"crank"}});
   const Dynamics dynamics{ConstraintSet(system, {loop_of(*system)})};
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   State state = assembled(dynamics, workspace);
   const VectorXd inputs = VectorXd::Zero(system->input_count());
   const long before = test::allocation_count();
@@ -595,7 +596,7 @@ struct Spacecraft
   /// (ω̇, τ̇) at (ω, τ), from the rows of the extended system: τ̇ = 𝒜⁺ℬ + (1 − 𝒜⁺𝒜) y.
   VectorXd slope(const VectorXd & u, const Vector3d & y) const
   {
-    Workspace workspace(*dynamics);
+    Workspace workspace = Workspace::unanalysed(*dynamics);
     EXPECT_EQ(
       dynamics->solve(0.0, VectorXd::Zero(3), u, VectorXd::Zero(3), workspace), Status::kOk);
     VectorXd acceleration = workspace.solution().acceleration;
@@ -609,7 +610,7 @@ struct Spacecraft
     EXPECT_EQ(row->evaluate(workspace.system_data(), scratch, block), Status::kOk);
     const MatrixXd A = jacobian.rightCols<3>();
     const VectorXd B = bias - jacobian * acceleration;  // u̇ at τ̇ = 0
-    const MatrixXd inverse = A.completeOrthogonalDecomposition().pseudoInverse();
+    const MatrixXd inverse = test::pseudo_inverse(A);
     acceleration.tail<3>() = inverse * B + y - inverse * (A * y);
     return acceleration;
   }
@@ -633,9 +634,8 @@ class LawOfRun : public InputLaw
 {
 public:
   LawOfRun(std::shared_ptr<const ServoLaw> law, const State & start)
-  : law_(std::move(law)), servo_(*law_)
+  : law_(std::move(law)), servo_(*law_, start)
   {
-    law_->prepare(start, servo_);
   }
 
   Status evaluate(const System &, SystemData & data, VectorRef inputs) noexcept
@@ -662,7 +662,6 @@ TEST(ControlStates, when_the_row_of_thesis_8_1_contains_the_controls_expect_its_
       test::find_item(test::load_reference("thesis_8_1")["cases"], "case", name)["series"];
     const bool damped = std::string(name) == "A_y_minus_tau";
     const auto law = craft.law(damped);
-    ServoWorkspace servo(*law);
     for (const YAML::Node & at : series)
     {
       SCOPED_TRACE(at["t"].as<double>());
@@ -671,7 +670,7 @@ TEST(ControlStates, when_the_row_of_thesis_8_1_contains_the_controls_expect_its_
       expected << test::to_vector(at["omegadot"]), test::to_vector(at["taudot"]);
       const Vector3d y = damped ? Vector3d(-u.tail<3>()) : Vector3d(Vector3d::Zero());
       EXPECT_LE((craft.slope(u, y) - expected).norm(), 1e-12 * (1.0 + expected.norm()));
-      law->prepare({0.0, VectorXd::Zero(3), u}, servo);
+      ServoWorkspace servo(*law, {0.0, VectorXd::Zero(3), u});
       ASSERT_EQ(law->evaluate(0.0, VectorXd::Zero(3), u, servo), Status::kOk);
       EXPECT_EQ(servo.result().solution, ServoSolution::kMany);
       EXPECT_LE(

@@ -364,11 +364,10 @@ TEST(PinocchioModel, when_differentiated_expect_pinocchios_derivatives)
 Eigen::VectorXd acceleration(
   const Dynamics & dynamics, const Fixture & f, const Eigen::VectorXd & inputs)
 {
-  Workspace workspace(dynamics);
   State state;
   state.q = f.q;
   state.u = f.u;
-  dynamics.analyse(state, workspace);
+  Workspace workspace(dynamics, state);
   EXPECT_EQ(dynamics.solve(0.0, f.q, f.u, inputs, workspace), Status::kOk);
   return workspace.solution().acceleration;
 }

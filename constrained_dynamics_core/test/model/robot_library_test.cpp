@@ -181,8 +181,7 @@ void expect_peer(
   {
     SCOPED_TRACE(id);
     const Dynamics dynamics(set, {}, make_formulation(id));
-    Workspace workspace(dynamics);
-    dynamics.analyse(state, workspace);
+    Workspace workspace(dynamics, state);
     ASSERT_EQ(dynamics.solve(state.time, state.q, state.u, inputs, workspace), Status::kOk);
     const Solution & solution = workspace.solution();
     EXPECT_LE(
@@ -209,7 +208,7 @@ TEST(RobotLibraryDynamics, when_a_loop_is_closed_expect_pinocchios_motion_and_fo
     system, {std::make_shared<FrameCoincidence>(
               "loop", *system, "coupler_tip", "rocker_tip", std::vector<std::string>{"x", "z"})});
   const Dynamics dynamics{set};
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   test::Random random(31);
   int states = 0;
   for (int trial = 0; trial < 300 && states < 100; ++trial)
@@ -266,12 +265,13 @@ TEST(RobotLibraryDynamics, when_a_hand_is_welded_to_the_world_expect_pinocchios_
     const ConstraintSet set(
       system, {std::make_shared<FrameCoincidence>("weld", *system, "panda_hand", "here")});
     const Dynamics dynamics{set};
-    Workspace workspace(dynamics);
+    Workspace workspace = Workspace::unanalysed(dynamics);
     state.u = random.vector(model.nv);
     ASSERT_EQ(dynamics.project_velocity(0.0, state.q, state.u, workspace), Status::kOk);
     // Not every joint of the hand has a motor.
     const Eigen::VectorXd inputs = 10.0 * random.vector(system->input_count());
     ASSERT_EQ(dynamics.solve(0.0, state.q, state.u, inputs, workspace), Status::kOk);
+    ASSERT_EQ(dynamics.evaluate_terms(workspace), Status::kOk);
     const Eigen::VectorXd torques = workspace.terms().input_matrix * inputs;
     const PeerSolution peer =
       peer_solution(model, pinocchio::CONTACT_6D, hand, {0, pose}, state, torques, 0.0);

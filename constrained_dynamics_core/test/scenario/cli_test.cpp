@@ -416,7 +416,7 @@ TEST(Cli, when_run_completes_expect_table_and_files)
 
 TEST(Cli, when_a_servo_law_drives_expect_errors_statuses_and_tasks_in_table_json_and_csv)
 {
-  // One push for two wishes of one priority: none is met; of two priorities the first is.
+  // One push for two tasks of one priority: none is met; of two priorities the first is.
   const std::string scenario = file("servo.yaml", R"yaml(
 system: {coordinates: [x, y], kinetic: dx^2 + dy^2 + dx*dy, inputs: {push: {x: 1}}}
 servo:
@@ -440,7 +440,7 @@ run: {until: 0.5, step: 0.01}
   EXPECT_EQ(servo["metric"].as<std::string>(), "moore_penrose");
   EXPECT_EQ(servo["status"].as<std::string>(), "ok");
   EXPECT_GT(servo["limited_evaluations"].as<long>(), 0);
-  EXPECT_TRUE(servo["tasks"]["side"]["gave_way"].as<bool>());
+  EXPECT_TRUE(servo["tasks"]["side"]["relaxed"].as<bool>());
   const YAML::Node error = servo["tasks"]["way"]["error"]["x"];
   EXPECT_DOUBLE_EQ(error["start"].as<double>(), -0.1);
   EXPECT_LT(std::abs(error["end"].as<double>()), 0.01);
@@ -451,7 +451,7 @@ run: {until: 0.5, step: 0.01}
   EXPECT_THAT(lines[1], HasSubstr("limited"));
   EXPECT_THAT(lines.back(), HasSubstr(",one,ok"));
   const Output table = cdyn({"run", scenario, "--set", "servo.side.priority=0"});
-  EXPECT_THAT(table.out, HasSubstr("gave way          way, side"));
+  EXPECT_THAT(table.out, HasSubstr("relaxed           way, side"));
   EXPECT_THAT(table.out, HasSubstr("solutions: none"));
   const Output bad = cdyn({"run", scenario, "--set", "servo_law.limits={effort: -1}"});
   EXPECT_EQ(bad.exit_code, 2);

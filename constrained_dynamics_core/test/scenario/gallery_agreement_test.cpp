@@ -169,9 +169,9 @@ protected:
       contender.name = id;
       contender.dynamics = std::make_unique<Dynamics>(
         scenario_->dynamics()->constraints(), options, make_formulation(id));
-      contender.workspace = std::make_unique<Workspace>(*contender.dynamics);
+      contender.workspace = std::make_unique<Workspace>(Workspace::unanalysed(*contender.dynamics));
       scenario_->switch_constraints(*contender.workspace);
-      contender.dynamics->analyse(scenario_->initial(), *contender.workspace);
+      contender.workspace->reset(scenario_->initial());
       contenders_.push_back(std::move(contender));
     }
   }
@@ -215,8 +215,8 @@ protected:
   {
     const Contender & first = contenders_.front();
     Workspace & workspace = *first.workspace;
-    EXPECT_EQ(first.dynamics->update_rows(state.time, state.q, state.u, workspace), Status::kOk);
-    EXPECT_EQ(first.dynamics->system().update_dynamics(workspace.system_data()), Status::kOk);
+    EXPECT_EQ(first.dynamics->evaluate_rows(state.time, state.q, state.u, workspace), Status::kOk);
+    EXPECT_EQ(first.dynamics->evaluate_terms(workspace), Status::kOk);
     const ConstraintSet & set = first.dynamics->constraints();
     Numbers result;
     result.Q = workspace.terms().mass_matrix;
@@ -456,14 +456,15 @@ TEST_P(Gallery, when_rows_are_given_again_in_other_words_expect_the_same_motion)
       {
         SCOPED_TRACE(id);
         const auto formulation = make_formulation(id);
-        const auto data = formulation->make_data(static_cast<int>(more.Q.rows()), m + added);
+        const RowFormulation & rows = formulation->row_form();
+        const auto data = rows.make_data(static_cast<int>(more.Q.rows()), m + added);
         RowSolution solution;
         solution.acceleration.setZero(more.Q.rows());
         solution.constraint_force.setZero(more.Q.rows());
         solution.multipliers.setZero(m + added);
         solution.redundancy.setZero(m + added);
         const Status status =
-          formulation->solve(more.problem(), first.dynamics->options().rank, *data, solution);
+          rows.solve(more.problem(), first.dynamics->options().rank, *data, solution);
         if (
           status == Status::kSingularInertia && kind != Inertia::kPositive &&
           needs_positive_inertia(id))

@@ -14,6 +14,7 @@
 #include <Eigen/Dense>
 
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/row_problems.hpp"
 
 namespace constrained_dynamics
@@ -202,15 +203,10 @@ bool is_undecided(const Program & program)
   Eigen::MatrixXd Z = Eigen::MatrixXd::Identity(H.rows(), H.cols());
   if (program.e.size() > 0)
   {
-    const Eigen::MatrixXd E = program.E * scale.asDiagonal();
-    const Eigen::JacobiSVD<Eigen::MatrixXd> svd(E, Eigen::ComputeFullV);
-    const Eigen::Index rank =
-      (svd.singularValues().array() > 1e-10 * svd.singularValues()(0)).count();
-    Z = svd.matrixV().rightCols(H.cols() - rank);
+    Z = test::null_space(program.E * scale.asDiagonal(), 1e-10);
   }
   const Eigen::MatrixXd reduced = Z.transpose() * H * Z;
-  const Eigen::ArrayXd values =
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(reduced).eigenvalues().array();
+  const Eigen::ArrayXd values = test::symmetric_eigenvalues(reduced).array();
   return (values > 1e-14 && values < 1e-9).any();
 }
 

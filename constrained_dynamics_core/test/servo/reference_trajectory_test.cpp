@@ -488,7 +488,7 @@ TEST(SmoothStart, when_started_expect_measured_state_then_the_trajectory)
 }
 
 /// From rest to a constant: the minimum-jerk motion.
-TEST(SmoothStart, when_wish_rests_expect_minimum_jerk)
+TEST(SmoothStart, when_the_desired_motion_rests_expect_minimum_jerk)
 {
   const VectorXd to = numbers({1.0, 0.3, -0.2, 0.3, 0.8, -1.0});
   SmoothStart start(make_constant_reference(hand(), to), 2.0);

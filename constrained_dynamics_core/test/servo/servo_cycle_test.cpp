@@ -20,6 +20,7 @@
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "constrained_dynamics/servo/servo_law.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 
 namespace constrained_dynamics::test
 {
@@ -131,13 +132,14 @@ struct Cycle
   Cycle(
     Plant & plant, std::shared_ptr<const Dynamics> dynamics, std::vector<ServoTask> tasks,
     ServoOptions options = {})
-  : law(std::move(dynamics), std::move(tasks), std::move(options)), servo(law), state(plant.state)
+  : law(std::move(dynamics), std::move(tasks), std::move(options)),
+    servo(law, plant.state),
+    state(plant.state)
   {
-    law.prepare(state, servo);
   }
 
   Status evaluate() { return law.evaluate(state.time, state.q, state.u, servo); }
-  void wish(Plant & plant)
+  void follow_random(Plant & plant)
   {
     for (int i = 0; i < static_cast<int>(law.tasks().size()); ++i)
     {
@@ -157,14 +159,13 @@ struct Cycle
   MatrixXd compliance() const
   {
     const MatrixXd & A = servo.dynamics().rows().jacobian;
-    const MatrixXd inverse = Q().inverse();
+    const MatrixXd inverse = inverse_of(Q());
     if (A.rows() == 0)
     {
       return inverse;
     }
     const MatrixXd gram = A * inverse * A.transpose();
-    return inverse - inverse * A.transpose() *
-                       gram.completeOrthogonalDecomposition().pseudoInverse() * A * inverse;
+    return inverse - inverse * A.transpose() * pseudo_inverse(gram) * A * inverse;
   }
   MatrixXd S() const { return servo.rows().jacobian * compliance() * G(); }
   /// z = S τ − residual.
@@ -182,13 +183,6 @@ ServoOptions with(ServoMetric metric)
   return options;
 }
 
-MatrixXd null_space(const MatrixXd & matrix)
-{
-  const Eigen::JacobiSVD<MatrixXd> svd(matrix, Eigen::ComputeFullV);
-  const Eigen::Index rank = (svd.singularValues().array() > 1e-9 * svd.singularValues()(0)).count();
-  return svd.matrixV().rightCols(matrix.cols() - rank);
-}
-
 // ---- the two metrics
 // ------------------------------------------------------------------------------
 
@@ -202,7 +196,7 @@ TEST(ServoCycle, when_S_has_full_column_rank_expect_both_metrics_to_agree)
     const auto rows = plant.rows(2);
     Cycle smallest(plant, dynamics, {plant.task("task", rows)});
     Cycle ideal(plant, dynamics, {plant.task("task", rows)}, with(ServoMetric::kIdeal));
-    smallest.wish(plant);
+    smallest.follow_random(plant);
     ideal.servo.reference(0) = smallest.servo.reference(0);
     ASSERT_EQ(smallest.evaluate(), Status::kOk);
     ASSERT_EQ(ideal.evaluate(), Status::kOk);
@@ -246,13 +240,12 @@ TEST(ServoCycle, when_ideal_controls_exist_expect_the_motion_with_passive_rows)
     // The references hold the errors at zero: rows as passive constraints want the same u̇.
     constraints.push_back(plant.constraint("task", rows));
     const auto twin = plant.dynamics(constraints);
-    Workspace workspace(*twin);
-    twin->analyse(plant.state, workspace);
+    Workspace workspace(*twin, plant.state);
     ASSERT_EQ(
       twin->solve(0.0, plant.state.q, plant.state.u, VectorXd::Zero(cycle.tau().size()), workspace),
       Status::kOk);
-    const VectorXd & wished = workspace.solution().acceleration;
-    const double miss = (cycle.motion() - wished).norm() / (1.0 + wished.norm());
+    const VectorXd & desired = workspace.solution().acceleration;
+    const double miss = (cycle.motion() - desired).norm() / (1.0 + desired.norm());
     EXPECT_EQ(cycle.result().ideal, miss < 1e-7) << miss;
     ideal_count += cycle.result().ideal ? 1 : 0;
     if (seed % 2 == 0)
@@ -273,7 +266,7 @@ TEST(ServoCycle, when_controls_are_ideal_expect_none_with_a_smaller_deviation)
     Cycle cycle(
       plant, plant.dynamics({plant.constraint("loop", plant.rows(1))}),
       {plant.task("task", plant.rows(2))}, with(ServoMetric::kIdeal));
-    cycle.wish(plant);
+    cycle.follow_random(plant);
     ASSERT_EQ(cycle.evaluate(), Status::kOk);
     const MatrixXd Y = cycle.compliance() * cycle.G();
     const MatrixXd null = null_space(cycle.S());
@@ -302,14 +295,14 @@ TEST(ServoCycle, when_rows_cannot_be_met_expect_the_smallest_of_the_stated_error
       Cycle cycle(
         plant, plant.dynamics({plant.constraint("loop", plant.rows(1))}),
         {plant.task("a", plant.rows(2)), plant.task("b", plant.rows(1))}, with(metric));
-      cycle.wish(plant);
+      cycle.follow_random(plant);
       ASSERT_EQ(cycle.evaluate(), Status::kInconsistent);
       EXPECT_EQ(cycle.result().solution, ServoSolution::kNone);
-      EXPECT_TRUE(cycle.result().gave_way[0] || cycle.result().gave_way[1]);
+      EXPECT_TRUE(cycle.result().relaxed[0] || cycle.result().relaxed[1]);
       EXPECT_FALSE(cycle.result().ideal);
       const MatrixXd & A = cycle.servo.rows().jacobian;
       const MatrixXd weight = metric == ServoMetric::kIdeal
-                                ? MatrixXd((A * cycle.compliance() * A.transpose()).inverse())
+                                ? inverse_of(A * cycle.compliance() * A.transpose())
                                 : MatrixXd(MatrixXd::Identity(3, 3));
       const MatrixXd S = cycle.S();
       const VectorXd z = cycle.z();
@@ -362,7 +355,7 @@ TEST(ServoCycle, when_there_are_levels_expect_dense_projections_one_after_the_ot
       plant, plant.dynamics({plant.constraint("loop", plant.rows(1))}),
       {plant.task("last", plant.rows(3), 7), plant.task("first", plant.rows(2), -1),
        plant.task("second", plant.rows(2), 0)});
-    cycle.wish(plant);
+    cycle.follow_random(plant);
     ASSERT_EQ(cycle.evaluate(), Status::kOk);
     const MatrixXd S = cycle.S();
     const VectorXd z = cycle.z();
@@ -372,11 +365,11 @@ TEST(ServoCycle, when_there_are_levels_expect_dense_projections_one_after_the_ot
     {
       const MatrixXd W = S.middleRows(begin, count) * Z;
       const VectorXd left = z.segment(begin, count) - S.middleRows(begin, count) * tau;
-      tau += Z * W.completeOrthogonalDecomposition().solve(left);
+      tau += Z * solve_least_squares(W, left);
       Z = Z * null_space(W);
     }
     EXPECT_LT((cycle.tau() - tau).norm(), 1e-8 * (1.0 + tau.norm()));
-    EXPECT_EQ(cycle.result().gave_way, (std::vector<bool>{true, false, false}));
+    EXPECT_EQ(cycle.result().relaxed, (std::vector<bool>{true, false, false}));
     EXPECT_NE(cycle.result().solution, ServoSolution::kNone);
   }
 }
@@ -397,7 +390,7 @@ TEST(ServoCycle, when_a_task_is_off_expect_the_law_without_it_whatever_its_numbe
   ASSERT_EQ(both.evaluate(), Status::kOk);
   EXPECT_LT((both.tau() - alone.tau()).norm(), 1e-10 * (1.0 + alone.tau().norm()));
   EXPECT_EQ(both.result().rank, 1);
-  EXPECT_FALSE(both.result().gave_way[1]);
+  EXPECT_FALSE(both.result().relaxed[1]);
   EXPECT_TRUE(both.result().residual.tail(2).isZero(0.0));
   both.servo.set_enabled(1, true);
   EXPECT_FALSE(has_output(both.evaluate()));  // now they count
@@ -424,14 +417,14 @@ TEST(ServoCycle, when_gains_change_live_expect_the_law_that_was_built_with_them)
   // Θ1 ė + Θ2 e by hand.
   const VectorXd e = live.result().error;
   const VectorXd rate = live.result().error_rate;
-  const VectorXd wish =
+  const VectorXd desired =
     live.servo.rows().bias + gains.velocity.matrix() * rate + gains.position.matrix() * e;
-  EXPECT_LT((live.servo.rows().jacobian * live.motion() - wish).norm(), 1e-10);
+  EXPECT_LT((live.servo.rows().jacobian * live.motion() - desired).norm(), 1e-10);
 }
 
 TEST(ServoCycle, when_a_contact_is_switched_expect_ranks_of_what_is_left)
 {
-  // The task has the direction that the constraint takes away, and wishes what it allows.
+  // The task has the direction that the constraint takes away, and desires what it allows.
   Plant plant(93, 4, 4);
   const std::string wall = plant.row();
   std::vector<std::string> rows = plant.rows(2);
@@ -444,13 +437,13 @@ TEST(ServoCycle, when_a_contact_is_switched_expect_ranks_of_what_is_left)
   ASSERT_EQ(cycle.evaluate(), Status::kOk);
   EXPECT_EQ(cycle.result().rank, 3);
   EXPECT_LT(cycle.result().residual.norm(), 1e-10);
-  cycle.law.prepare(cycle.state, cycle.servo);
+  cycle.law.reset(cycle.state, cycle.servo);
   cycle.servo.dynamics().set_active(0, true);
   ASSERT_EQ(cycle.evaluate(), Status::kOk);
   EXPECT_EQ(cycle.result().rank, 2);
 }
 
-TEST(ServoCycle, when_forces_are_wished_expect_them_and_the_motion)
+TEST(ServoCycle, when_forces_are_desired_expect_them_and_the_motion)
 {
   Plant plant(94, 6, 5);
   const auto dynamics = plant.dynamics(
@@ -460,17 +453,17 @@ TEST(ServoCycle, when_forces_are_wished_expect_them_and_the_motion)
     std::vector<ServoTask> tasks = {plant.task("task", plant.rows(2))};
     tasks.push_back({std::make_shared<ForceServo>("push", dynamics->constraints(), "wall"), {}, 0});
     Cycle cycle(plant, dynamics, tasks, with(metric));
-    cycle.wish(plant);
+    cycle.follow_random(plant);
     cycle.servo.reference(1).position(0) = 12.5;
     ASSERT_EQ(cycle.evaluate(), Status::kOk);
     EXPECT_NEAR(cycle.servo.dynamics().solution().multipliers(2), 12.5, 1e-9);
     EXPECT_NEAR(cycle.result().error(2), 0.0, 1e-9);
     EXPECT_LT(cycle.result().residual.norm(), 1e-9);
-    // An inactive wall has no force: the wish is missed, and said to be.
+    // An inactive wall has no force: the task is missed, and said to be.
     cycle.servo.dynamics().set_active(1, false);
     EXPECT_EQ(cycle.evaluate(), Status::kInconsistent);
-    EXPECT_TRUE(cycle.result().gave_way[1]);
-    EXPECT_FALSE(cycle.result().gave_way[0]);
+    EXPECT_TRUE(cycle.result().relaxed[1]);
+    EXPECT_FALSE(cycle.result().relaxed[0]);
   }
 }
 
@@ -491,7 +484,7 @@ TEST(ServoCycle, when_y_comes_from_strategies_expect_no_change_of_the_rows)
   {
     options.metric = metric;
     Cycle cycle(plant, plant.dynamics(), {plant.task("task", rows)}, options);
-    cycle.wish(plant);
+    cycle.follow_random(plant);
     cycle.servo.external_null_vector().setLinSpaced(-1.0, 1.0);
     ASSERT_EQ(cycle.evaluate(), Status::kOk);
     VectorXd force = -3.0 * plant.state.u;
@@ -535,7 +528,7 @@ double brute_force(
       {
         part.col(static_cast<Eigen::Index>(k)) = S.col(open[k]);
       }
-      const VectorXd x = part.completeOrthogonalDecomposition().solve(z - S * tau);
+      const VectorXd x = solve_least_squares(part, z - S * tau);
       for (std::size_t k = 0; k < open.size(); ++k)
       {
         tau(open[k]) = x(static_cast<Eigen::Index>(k));
@@ -561,7 +554,7 @@ TEST(ServoCycle, when_bounds_bind_expect_the_brute_force_minimum)
     Cycle cycle(
       plant, plant.dynamics({plant.constraint("loop", plant.rows(1))}),
       {plant.task("task", plant.rows(1 + static_cast<int>(seed % 3)))}, options);
-    cycle.wish(plant);
+    cycle.follow_random(plant);
     const Status status = cycle.evaluate();
     ASSERT_TRUE(status == Status::kOk || status == Status::kLimited) << to_string(status);
     ASSERT_EQ(cycle.result().limited, status == Status::kLimited);
@@ -572,7 +565,7 @@ TEST(ServoCycle, when_bounds_bind_expect_the_brute_force_minimum)
     EXPECT_LE(found, least + 1e-8 * (1.0 + least));
     EXPECT_GE(found, least - 1e-8 * (1.0 + least));
     limited += cycle.result().limited ? 1 : 0;
-    EXPECT_EQ(cycle.result().gave_way[0], least > 1e-10) << least;
+    EXPECT_EQ(cycle.result().relaxed[0], least > 1e-10) << least;
   }
   EXPECT_GT(limited, 5);
 }
@@ -589,8 +582,8 @@ TEST(ServoCycle, when_a_bound_begins_to_bind_expect_no_jump)
       options.limits.lower = VectorXd::Constant(3, -4.0);
       options.limits.upper = VectorXd::Constant(3, 4.0);
       Cycle cycle(plant, plant.dynamics(), {plant.task("task", plant.rows(rows))}, options);
-      cycle.wish(plant);
-      const VectorXd wish = cycle.servo.reference(0).acceleration;
+      cycle.follow_random(plant);
+      const VectorXd desired = cycle.servo.reference(0).acceleration;
       VectorXd last;
       int changes = 0;
       bool was_limited = false;
@@ -598,7 +591,7 @@ TEST(ServoCycle, when_a_bound_begins_to_bind_expect_no_jump)
       double ordinary = 0.0;  // elsewhere
       for (int i = 0; i <= 4000; ++i)
       {
-        cycle.servo.reference(0).acceleration = wish * (i * 5e-3 - 10.0);
+        cycle.servo.reference(0).acceleration = desired * (i * 5e-3 - 10.0);
         ASSERT_TRUE(has_output(cycle.evaluate()));
         if (last.size() > 0)
         {
@@ -611,7 +604,7 @@ TEST(ServoCycle, when_a_bound_begins_to_bind_expect_no_jump)
         last = cycle.tau();
       }
       EXPECT_GE(changes, 1);
-      // τ is continuous and piecewise linear in the wish.
+      // τ is continuous and piecewise linear in the desired acceleration.
       EXPECT_LT(largest, 1.01 * ordinary);
       EXPECT_LT(ordinary, 1.0);
     }
@@ -625,7 +618,7 @@ TEST(ServoCycle, when_the_rate_is_limited_expect_steps_within_it)
   options.limits.rate = VectorXd::Constant(3, 50.0);
   options.period = 0.01;
   Cycle cycle(plant, plant.dynamics(), {plant.task("task", plant.rows(2))}, options);
-  cycle.wish(plant);
+  cycle.follow_random(plant);
   ASSERT_EQ(cycle.evaluate(), Status::kOk);  // the first is free
   VectorXd last = cycle.tau();
   cycle.servo.reference(0).acceleration.array() += 30.0;
@@ -647,7 +640,7 @@ TEST(ServoCycle, when_the_rate_is_limited_expect_steps_within_it)
 
 TEST(ServoCycle, when_cones_cannot_be_met_expect_word_of_it_and_controls_within_bounds)
 {
-  // q1 is the height above a ground, q0 the way along it; both have a motor, gravity is a wish.
+  // q1 is the height above a ground, q0 the way along it; both have a motor, gravity is a force law.
   const std::string text =
     "name: block\nsystem:\n  coordinates: [x, y]\n  kinetic: dx^2/2 + dy^2/2\n  potential: 10*y\n"
     "  inputs: {fx: {x: 1}, fy: {y: 1}}\n"
@@ -668,9 +661,8 @@ TEST(ServoCycle, when_cones_cannot_be_met_expect_word_of_it_and_controls_within_
       options);
   };
   const auto law = law_with(0.0);
-  ServoWorkspace servo(*law);
-  law->prepare(scenario.initial(), servo);
-  // λ_n = 10 − fy, λ_t = −fx: the wished (20, 10) is out of the cone |λ_t| ≤ λ_n/2.
+  ServoWorkspace servo(*law, scenario.initial());
+  // λ_n = 10 − fy, λ_t = −fx: the desired (20, 10) is out of the cone |λ_t| ≤ λ_n/2.
   servo.reference(0).position << 20.0, 10.0;
   ASSERT_EQ(
     law->evaluate(0.0, scenario.initial().q, scenario.initial().u, servo), Status::kLimited);
@@ -679,11 +671,10 @@ TEST(ServoCycle, when_cones_cannot_be_met_expect_word_of_it_and_controls_within_
   EXPECT_NEAR(lambda(0), 8.0, 1e-6);
   EXPECT_NEAR(lambda(1), 16.0, 1e-6);
   EXPECT_TRUE(servo.result().cones_met);
-  EXPECT_TRUE(servo.result().gave_way[0]);
+  EXPECT_TRUE(servo.result().relaxed[0]);
   // 80 N of push take fy = −70: out of bounds.
   const auto impossible = law_with(80.0);
-  ServoWorkspace other(*impossible);
-  impossible->prepare(scenario.initial(), other);
+  ServoWorkspace other(*impossible, scenario.initial());
   const Status status =
     impossible->evaluate(0.0, scenario.initial().q, scenario.initial().u, other);
   EXPECT_TRUE(has_output(status)) << to_string(status);

@@ -16,6 +16,7 @@
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "servo/level_solver.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/reference_data.hpp"
 
 namespace constrained_dynamics::test
@@ -30,11 +31,6 @@ MatrixXd random_matrix(std::mt19937 & generator, Eigen::Index rows, Eigen::Index
 {
   std::normal_distribution<double> normal;
   return MatrixXd::NullaryExpr(rows, cols, [&] { return normal(generator); });
-}
-
-MatrixXd pseudo_inverse(const MatrixXd & matrix)
-{
-  return matrix.completeOrthogonalDecomposition().pseudoInverse();
 }
 
 LevelSolver::Rows rows_of(
@@ -179,22 +175,21 @@ TEST_P(ReductionOf, when_inputs_are_random_expect_what_a_solve_gives)
 {
   const Scenario scenario = load_scenario(GetParam());
   const Dynamics & dynamics = *scenario.dynamics();
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   scenario.switch_constraints(workspace);
-  Workspace other(dynamics);
+  Workspace other = Workspace::unanalysed(dynamics);
   scenario.switch_constraints(other);
   const State & at = scenario.initial();
-  dynamics.analyse(at, workspace);
-  dynamics.analyse(at, other);
+  workspace.reset(at);
+  other.reset(at);
   Reduction reduction(dynamics);
   std::mt19937 generator(5);
   for (int i = 0; i < 20; ++i)
   {
     const VectorXd tau = random_matrix(generator, dynamics.system().input_count(), 1) * 10.0;
-    ASSERT_EQ(dynamics.update_rows(at.time, at.q, at.u, workspace), Status::kOk);
-    ASSERT_TRUE(has_output(dynamics.reduce(workspace, reduction)));
-    dynamics.reduce_forces(workspace, reduction);
-    ASSERT_TRUE(has_output(dynamics.solve_reduced(tau, reduction, workspace)));
+    ASSERT_EQ(dynamics.set_state(at.time, at.q, at.u, workspace), Status::kOk);
+    ASSERT_TRUE(has_output(dynamics.reduce(workspace, reduction, {true, true})));
+    ASSERT_TRUE(has_output(dynamics.solve(tau, reduction, workspace)));
     ASSERT_TRUE(has_output(dynamics.solve(at.time, at.q, at.u, tau, other)));
     const Solution & ours = workspace.solution();
     const Solution & theirs = other.solution();
@@ -271,8 +266,7 @@ TEST(ThesisServo, when_7_1_at_random_states_expect_the_reference_controls)
       const ServoLaw law(
         pendulum.dynamics, {{pendulum.row("energy", RowLevel::kVelocity, kEnergy), gains}},
         options);
-      ServoWorkspace servo(law);
-      law.prepare(state, servo);
+      ServoWorkspace servo(law, state);
       servo.external_null_vector() = y;
       ASSERT_EQ(law.evaluate(0.0, state.q, state.u, servo), Status::kOk);
       const ServoResult & result = servo.result();
@@ -291,20 +285,19 @@ TEST(ThesisServo, when_7_1_at_random_states_expect_the_reference_controls)
   }
 }
 
-TEST(ServoLawPrepare, when_rows_say_their_value_expect_it_kept_and_quantities_measured)
+TEST(ServoLawReset, when_rows_say_their_value_expect_it_kept_and_quantities_measured)
 {
   // The law of the file itself: it drives the energy to E_f, whatever it is at the start.
   const Scenario scenario = load_scenario("thesis_7_1", {"servo_law.metric=moore_penrose"});
   const auto law = scenario.servo_law();
-  ServoWorkspace servo(*law);
-  law->prepare(scenario.initial(), servo);
+  ServoWorkspace servo(*law, scenario.initial());
   const State & state = scenario.initial();
   ASSERT_EQ(law->evaluate(0.0, state.q, state.u, servo), Status::kOk);
   EXPECT_GT(servo.result().inputs.norm(), 1e-2);
   EXPECT_GT(std::abs(servo.result().error(0)), 1e-2);
   // What was set before stays.
   servo.reference(0).velocity(0) = 0.25;
-  law->prepare(state, servo);
+  law->reset(state, servo);
   EXPECT_EQ(servo.reference(0).velocity(0), 0.25);
   // Without references of the drive the rows' own value counts, too.
   ServoInputLaw alone(law);
@@ -317,8 +310,7 @@ TEST(ServoLawPrepare, when_rows_say_their_value_expect_it_kept_and_quantities_me
     "  - {name: valued, type: joint, joint: b, value: 0.7}\n"
     "initial: {q: {a: 0.4, b: 0.2}}\n");
   const auto joints = holding.servo_law();
-  ServoWorkspace workspace(*joints);
-  joints->prepare(holding.initial(), workspace);
+  ServoWorkspace workspace(*joints, holding.initial());
   EXPECT_EQ(workspace.reference(0).position(0), 0.4);
   EXPECT_EQ(workspace.reference(1).position(0), 0.0);
   ASSERT_EQ(
@@ -352,9 +344,8 @@ TEST(ThesisServo, when_7_1_has_two_rows_expect_the_one_solution_that_the_text_de
          {pendulum.row("trajectory", RowLevel::kPosition, kTrajectory),
           ErrorDynamics::from_gains(-2.0, -1.0, -1.0)}},
         options);
-      ServoWorkspace servo(law);
       const State state{0.0, to_vector(shot["theta"]), to_vector(shot["u"])};
-      law.prepare(state, servo);
+      ServoWorkspace servo(law, state);
       servo.external_null_vector() << 3.0, -4.0;  // nothing is open to it
       ASSERT_EQ(law.evaluate(0.0, state.q, state.u, servo), Status::kOk);
       EXPECT_EQ(servo.result().solution, ServoSolution::kOne);

@@ -248,9 +248,8 @@ struct Slider
           std::make_shared<JointPosition>("x", *robot, std::vector<CoordinateValue>{{"x", goal}})),
         ErrorDynamics{}, 0}},
       std::move(options)),
-    servo(law)
+    servo(law, {0.0, VectorXd::Zero(1), VectorXd::Zero(1)})
   {
-    law.prepare({0.0, VectorXd::Zero(1), VectorXd::Zero(1)}, servo);
   }
   Status at(double q, double u)
   {
@@ -285,10 +284,8 @@ TEST(MotionLimits, when_no_limit_is_near_expect_the_same_bits)
     const ServoLaw with(dynamics, {{tip, ErrorDynamics{}, 0}}, options);
     options.motion_limits.enabled = false;
     const ServoLaw without(dynamics, {{tip, ErrorDynamics{}, 0}}, options);
-    ServoWorkspace a(with), b(without);
     const State state = random_state(*robot, random);
-    with.prepare(state, a);
-    without.prepare(state, b);
+    ServoWorkspace a(with, state), b(without, state);
     for (int k = 0; k < 5; ++k)
     {
       const State now = random_state(*robot, random);
@@ -304,10 +301,10 @@ TEST(MotionLimits, when_a_limit_is_near_expect_the_stated_deceleration_and_the_n
   ServoOptions options;
   options.motion_limits.deceleration = VectorXd::Constant(1, 4.0);
   Slider slider(options);
-  EXPECT_EQ(slider.at(-0.5, 0.0), Status::kLimited);  // 350 m/s² wished: the speed is the limit
+  EXPECT_EQ(slider.at(-0.5, 0.0), Status::kLimited);  // 350 m/s² desired: the speed is the limit
   EXPECT_NEAR(slider.acceleration(), 100.0 * 2.0, 1e-6);
   EXPECT_TRUE(slider.servo.result().at_motion_limit[0]);
-  EXPECT_TRUE(slider.servo.result().gave_way[0]);
+  EXPECT_TRUE(slider.servo.result().relaxed[0]);
   // On the parabola u² = 2 a d (less half of the last part): braking with a.
   const double last = 4.0 / (25.0 * 25.0);
   EXPECT_EQ(slider.at(0.6, std::sqrt(4.0 * (2.0 * 0.4 - last))), Status::kLimited);
@@ -356,10 +353,9 @@ TEST(MotionLimits, when_a_passive_row_drives_a_joint_out_expect_it_reported)
         std::make_shared<JointPosition>("x", *robot, std::vector<CoordinateValue>{{"x", 0.5}})),
       ErrorDynamics{}, 0}},
     options);
-  ServoWorkspace servo(law);
   const VectorXd q = VectorXd::Constant(1, 0.5);
   const VectorXd u = VectorXd::Zero(1);
-  law.prepare({0.0, q, u}, servo);
+  ServoWorkspace servo(law, {0.0, q, u});
   const Status status = law.evaluate(0.0, q, u, servo);
   EXPECT_TRUE(has_output(status)) << to_string(status);
   EXPECT_TRUE(servo.result().limited);
@@ -380,8 +376,7 @@ TEST(MotionLimits, when_limits_bind_expect_no_allocation)
     options.limits.upper = VectorXd::Constant(5, effort);
     options.limits.lower = -options.limits.upper;
     const ServoLaw law(dynamics, {{tip, ErrorDynamics{}, 0}}, options);
-    ServoWorkspace servo(law);
-    law.prepare(random_state(*robot, random), servo);
+    ServoWorkspace servo(law, random_state(*robot, random));
     servo.reference(0).position.head<3>().setConstant(2.0);
     int limited = 0;
     int stopped = 0;

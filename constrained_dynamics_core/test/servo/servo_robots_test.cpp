@@ -16,6 +16,7 @@
 
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 #include "servo/servo_run.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/reference_data.hpp"
 
 namespace constrained_dynamics::test
@@ -124,7 +125,7 @@ TEST(PandaWall, when_it_writes_and_pushes_expect_curve_orientation_and_force)
   for (const ServoSample & sample : run.samples)
   {
     ASSERT_TRUE((sample.inputs.array().abs() <= effort.array()).all()) << sample.time;
-    // Not from the law's own report: the plant's multiplier against the wish, and the curve.
+    // Not from the law's own report: the plant's multiplier against the desired force, and the curve.
     const double t = sample.time;
     ASSERT_NEAR(run.observe(sample, "wall_push"), 20.0 + 5.0 * std::sin(2.0 * t), 1e-9) << t;
     if (t > 1.0)  // joined
@@ -192,18 +193,18 @@ TEST(PandaWall, when_torque_limits_are_tight_expect_them_kept_and_the_tasks_name
   }
   const Scenario scenario =
     load_scenario("panda_wall", {"servo_law.limits={effort: {" + limits + "}}"});
-  bool gave_way = false;
+  bool relaxed = false;
   const ServoRun run = record_servo(
     scenario, 0.3, 0.002, nullptr,
     [&](const ServoWorkspace & servo)
     {
       const ServoResult & result = servo.result();
       EXPECT_TRUE((result.inputs.array().abs() <= effort.array()).all());
-      gave_way = gave_way || result.gave_way[0] || result.gave_way[1] || result.gave_way[2];
+      relaxed = relaxed || result.relaxed[0] || result.relaxed[1] || result.relaxed[2];
       EXPECT_TRUE(!result.limited || result.at_bound[1] || result.at_bound[3]);
     });
   EXPECT_GT(run.counts.limited, 0);
-  EXPECT_TRUE(gave_way);
+  EXPECT_TRUE(relaxed);
 }
 
 TEST(PandaWall, when_joints_are_near_their_bounds_expect_a_push_away_that_leaves_the_rows_alone)
@@ -235,7 +236,7 @@ TEST(PandaWall, when_joints_are_near_their_bounds_expect_a_push_away_that_leaves
 // ---- two arms with one box
 // -------------------------------------------------------------------------
 
-TEST(TwoArms, when_they_carry_a_box_expect_its_pose_and_the_wished_squeeze)
+TEST(TwoArms, when_they_carry_a_box_expect_its_pose_and_the_desired_squeeze)
 {
   if (!has_robot_data())
   {
@@ -321,7 +322,7 @@ bool has_split_in_cones(const ServoWorkspace & servo, const ServoLaw & law, doub
   }
   // λ + N ν with the same force; the smallest sum of squared violations, by Gauss-Newton steps over
   // the rows that are violated, each halved until it helps.
-  const MatrixXd N = A.transpose().fullPivLu().kernel();
+  const MatrixXd N = kernel_of(A.transpose());
   VectorXd x = workspace.solution().multipliers;
   const auto violations = [&](const VectorXd & at) -> VectorXd
   { return (lower - C * at).cwiseMax(0.0); };
@@ -333,7 +334,7 @@ bool has_split_in_cones(const ServoWorkspace & servo, const ServoLaw & law, doub
     {
       J.row(k) *= miss(k) > 0.0 ? 1.0 : 0.0;
     }
-    const VectorXd step = N * J.completeOrthogonalDecomposition().solve(miss);
+    const VectorXd step = N * solve_least_squares(J, miss);
     double length = 1.0;
     while (length > 1e-6 &&
            violations(x + length * step).norm() > (1.0 - 1e-4 * length) * miss.norm())

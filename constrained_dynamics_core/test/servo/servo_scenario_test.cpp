@@ -206,7 +206,7 @@ TEST(ServoScenario, when_pose_is_relative_expect_it_between_the_bodies)
   EXPECT_NEAR(state.q(1) + state.q(2), 0.2 * std::sin(3.0), kTracking);
 }
 
-TEST(ServoScenario, when_centre_of_mass_and_energy_are_wished_expect_them)
+TEST(ServoScenario, when_centre_of_mass_and_energy_are_desired_expect_them)
 {
   const std::string text = servo(R"(
   - name: balance
@@ -344,9 +344,8 @@ TEST(ServoScenario, when_limits_of_motion_are_given_expect_them_in_the_law_or_re
   EXPECT_EQ(limits.velocity(1), 0.5);
   EXPECT_EQ(limits.deceleration(0), 4.0);
   EXPECT_NEAR(limits.deceleration(1), 0.5 / MotionLimits::kStopTime, 1e-15);
-  ServoWorkspace servo(*scenario.servo_law());
   const State & start = scenario.initial();
-  scenario.servo_law()->prepare(start, servo);
+  ServoWorkspace servo(*scenario.servo_law(), start);
   EXPECT_EQ(
     scenario.servo_law()->evaluate(0.0, Eigen::Vector2d(2.0, 0.0), start.u, servo),
     Status::kLimited);

@@ -136,7 +136,7 @@ namespace
 Snapshot take(const Scenario & scenario, const Simulation & simulation, Status status)
 {
   const Workspace & workspace = simulation.workspace();
-  const SystemTerms & terms = workspace.terms();
+  const Terms terms = workspace.terms();
   const Solution & solution = workspace.solution();
   const Rows & rows = workspace.rows();
   Snapshot shot;

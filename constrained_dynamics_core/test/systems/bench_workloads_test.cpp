@@ -63,10 +63,10 @@ TEST_P(BenchWorkload, when_made_expect_the_stated_sizes_and_a_state_on_the_manif
   EXPECT_EQ(dynamics.constraints().row_count(), sizes.rows);
   EXPECT_EQ(workload.rank, sizes.rank);
 
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   const State & state = workload.state;
-  EXPECT_EQ(dynamics.analyse(state, workspace).nominal_rank, sizes.rank);
-  ASSERT_EQ(dynamics.update_rows(state.time, state.q, state.u, workspace), Status::kOk);
+  EXPECT_EQ(workspace.reset(state).nominal_rank, sizes.rank);
+  ASSERT_EQ(dynamics.evaluate_rows(state.time, state.q, state.u, workspace), Status::kOk);
   EXPECT_LT(workspace.rows().position.lpNorm<Eigen::Infinity>(), 1e-12);
   EXPECT_LT(workspace.rows().velocity.lpNorm<Eigen::Infinity>(), 1e-12);
   EXPECT_GT(state.u.lpNorm<Eigen::Infinity>(), 0.01);

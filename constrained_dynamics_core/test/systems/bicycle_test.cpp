@@ -52,14 +52,13 @@ public:
   Bicycle()
   : scenario_(repository_scenario("bicycle")),
     dynamics_(*scenario_.dynamics()),
-    workspace_(dynamics_),
+    workspace_(dynamics_, scenario_.initial()),
     wx_(index(dynamics_.system().speed_names(), "bicycle_wx")),
     steer_speed_(index(dynamics_.system().speed_names(), "dsteer")),
     spin_(index(dynamics_.system().speed_names(), "drear_spin")),
     steer_(index(dynamics_.system().coordinate_names(), "steer")),
     steer_input_(index(dynamics_.system().input_names(), "steer"))
   {
-    dynamics_.analyse(scenario_.initial(), workspace_);
   }
 
   /// Accelerations of roll and steer at x = (roll, steer, their rates), speed v and steer torque.
@@ -119,6 +118,7 @@ public:
       acceleration(Vector4d::Unit(2 + i), 0.0);
       N.row(i) = workspace_.terms().speeds.transpose();
     }
+    EXPECT_EQ(dynamics_.evaluate_terms(workspace_), Status::kOk);
     return N * workspace_.terms().mass_matrix * N.transpose();
   }
 

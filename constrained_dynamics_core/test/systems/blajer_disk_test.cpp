@@ -48,7 +48,7 @@ public:
       name, overrides +
               std::vector<std::string>{
                 set("m", disk.m), set("r", disk.r), set("J", disk.J), set("g", disk.g)})),
-    workspace(*scenario.dynamics())
+    workspace(Workspace::unanalysed(*scenario.dynamics()))
   {
   }
 
@@ -65,6 +65,8 @@ public:
   void solve(const VectorXd & q, const VectorXd & u)
   {
     ASSERT_EQ(scenario.dynamics()->solve(0.0, q, u, VectorXd(0), workspace), Status::kOk);
+    ASSERT_EQ(scenario.dynamics()->evaluate_rows(workspace), Status::kOk);
+    ASSERT_EQ(scenario.dynamics()->evaluate_terms(workspace), Status::kOk);
   }
 
   const MatrixXd & Q() const { return workspace.terms().mass_matrix; }

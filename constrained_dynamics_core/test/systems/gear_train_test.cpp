@@ -19,6 +19,7 @@
 #include "constrained_dynamics/formulations/coordinate_partition.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/dense_algebra.hpp"
 #include "support/reference_data.hpp"
 
 namespace constrained_dynamics::test
@@ -119,9 +120,9 @@ class Train
 {
 public:
   explicit Train(const std::string & name, const std::vector<std::string> & overrides = {})
-  : scenario(load_scenario(name, overrides)), workspace(*scenario.dynamics())
+  : scenario(load_scenario(name, overrides)), workspace(*scenario.dynamics(), scenario.initial())
   {
-    report = scenario.dynamics()->analyse(scenario.initial(), workspace);
+    report = workspace.rank_report();
     law_ = scenario.make_input_law();
     inputs_.setZero(scenario.system().input_count());
   }
@@ -130,13 +131,15 @@ public:
   {
     const Dynamics & dynamics = *scenario.dynamics();
     const State state = state_of(scenario.system(), motion);
-    Status status = dynamics.update_rows(0.0, state.q, state.u, workspace);
+    Status status = dynamics.evaluate_rows(0.0, state.q, state.u, workspace);
     EXPECT_EQ(status, Status::kOk);
     if (law_)
     {
-      EXPECT_EQ(law_->evaluate(dynamics.system(), workspace.system_data(), inputs_), Status::kOk);
+      EXPECT_EQ(
+        law_->evaluate(dynamics.system(), workspace.change_system_data(), inputs_), Status::kOk);
     }
-    return dynamics.solve_rows(inputs_, workspace);
+    EXPECT_EQ(dynamics.evaluate_terms(workspace), Status::kOk);
+    return dynamics.solve(inputs_, workspace);
   }
 
   /// Accelerations [rad/s²] of sun, arm and both planets in the world.
@@ -353,8 +356,7 @@ TEST(GearTrainEuler, when_the_mass_matrix_is_not_extended_expect_some_formulatio
     }
   }
   const Eigen::MatrixXd & Q = plain.workspace.terms().mass_matrix;
-  const Eigen::VectorXd eigenvalues =
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(Q).eigenvalues();
+  const Eigen::VectorXd eigenvalues = test::symmetric_eigenvalues(Q);
   // One direction a body is not seen: the length of its Euler parameters.
   EXPECT_LE(eigenvalues(6), 1e-15);
   EXPECT_GE(eigenvalues(7), 1e-3);
@@ -367,7 +369,7 @@ TEST(GearTrainEuler, when_the_extended_equations_are_solved_literally_expect_ful
   Train train("gear_train_euler", {"formulation=coordinate_partition_full"});
   ASSERT_EQ(train.solve({0.3, -1.1, 2.2, 0.7, 1.5}), Status::kOk);
   const ConstraintSet & set = train.scenario.dynamics()->constraints();
-  const SystemTerms & terms = train.workspace.terms();
+  const Terms terms = train.workspace.terms();
   const Rows & rows = train.workspace.rows();
   std::vector<Eigen::Index> lengths;
   std::vector<Eigen::Index> others;
@@ -395,15 +397,14 @@ TEST(GearTrainEuler, when_the_extended_equations_are_solved_literally_expect_ful
   }
   // The extended mass matrix alone is regular, though indefinite.
   const Eigen::MatrixXd mass = whole.topLeftCorner(extended, extended);
-  const Eigen::VectorXd eigenvalues =
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(mass).eigenvalues();
+  const Eigen::VectorXd eigenvalues = test::symmetric_eigenvalues(mass);
   EXPECT_GE(eigenvalues.cwiseAbs().minCoeff(), 1e-4);
   EXPECT_EQ((eigenvalues.array() < 0.0).count(), 7);
   for (std::size_t i = 0; i < others.size(); ++i)
   {
     border(extended + static_cast<Eigen::Index>(i), others[i]);
   }
-  const Eigen::VectorXd solution = whole.fullPivLu().solve(right);
+  const Eigen::VectorXd solution = test::solve_regular(whole, right);
   const Solution & found = train.workspace.solution();
   EXPECT_LE((solution.head(n) - found.acceleration).cwiseAbs().maxCoeff(), 1e-11);
   for (std::size_t i = 0; i < lengths.size(); ++i)
@@ -513,6 +514,7 @@ TEST(GearTrain, when_independent_speeds_are_kept_expect_only_dependent_ones_to_c
       smallest.scenario.dynamics()->solve(
         0.0, exact.q, exact.u, Eigen::VectorXd::Zero(0), smallest.workspace),
       Status::kOk);
+    ASSERT_EQ(smallest.scenario.dynamics()->evaluate_terms(smallest.workspace), Status::kOk);
     const Eigen::MatrixXd & Q = smallest.workspace.terms().mass_matrix;
     EXPECT_GE((a - off.u).dot(Q * (a - off.u)), (b - off.u).dot(Q * (b - off.u)));
 
@@ -526,7 +528,10 @@ TEST(GearTrain, when_independent_speeds_are_kept_expect_only_dependent_ones_to_c
     const Status status = dynamics.project_position(0.0, off.q, kept.workspace);
     EXPECT_EQ(allocation_count() - before, 0);
     ASSERT_EQ(status, Status::kOk);
-    ASSERT_EQ(dynamics.update_position_rows(0.0, off.q, kept.workspace), Status::kOk);
+    ASSERT_EQ(
+      dynamics.evaluate_rows(
+        0.0, off.q, Eigen::VectorXd::Zero(dynamics.system().speed_count()), kept.workspace),
+      Status::kOk);
     EXPECT_LE(kept.workspace.rows().position.head(38).cwiseAbs().maxCoeff(), 1e-14);
   }
 }

@@ -256,10 +256,10 @@ TEST(MujocoLoop, when_the_arm_holds_a_posture_by_gravity_and_springs_expect_it_t
   const std::shared_ptr<RigidBodySystem> system = make_system(scene);
   const std::unique_ptr<SystemData> data = system->make_data();
   MujocoPlant plant(scene, system);
-  Eigen::VectorXd wish(7);
-  wish << 0.3, -0.4, 0.2, -2.0, 0.1, 1.8, 0.5;
+  Eigen::VectorXd desired(7);
+  desired << 0.3, -0.4, 0.2, -2.0, 0.1, 1.8, 0.5;
   State start;
-  start.q = wish.array() + 0.1;
+  start.q = desired.array() + 0.1;
   start.u.setZero(7);
   plant.set_state(start);
   Eigen::VectorXd gravity(7);
@@ -267,13 +267,13 @@ TEST(MujocoLoop, when_the_arm_holds_a_posture_by_gravity_and_springs_expect_it_t
   {
     const Status status = system->update_kinematics(state.time, state.q, state.u, *data);
     system->gravity_torque(*data, gravity);
-    inputs = gravity + 100.0 * (wish - state.q) - 20.0 * state.u;
+    inputs = gravity + 100.0 * (desired - state.q) - 20.0 * state.u;
     return status;
   };
   close_loop(plant, controller, 4.0, kPeriod, [](const State &) {});
   // Gravity of both agrees to rounding, so there is nothing left to deviate.
   const State end = plant.state();
-  EXPECT_LE((end.q - wish).cwiseAbs().maxCoeff(), 1e-6);
+  EXPECT_LE((end.q - desired).cwiseAbs().maxCoeff(), 1e-6);
   EXPECT_LE(end.u.cwiseAbs().maxCoeff(), 1e-6);
 }
 
@@ -311,7 +311,7 @@ TEST(MujocoLoop, when_the_cutter_follows_a_curve_on_the_wall_expect_path_and_wis
   ServoController servo(scenario);
   Spread path;
   Spread orientation;
-  Spread wish;
+  Spread desired;
   Spread force;
   double penetration = 0.0;
   close_loop(
@@ -325,19 +325,19 @@ TEST(MujocoLoop, when_the_cutter_follows_a_curve_on_the_wall_expect_path_and_wis
       const double theirs = -plant.contact_force("tip").x();
       path.add(servo.result().error.head<2>().norm());
       orientation.add(servo.result().error.segment<3>(2).norm());
-      wish.add(theirs - (20.0 + 5.0 * std::sin(2.0 * state.time)));
+      desired.add(theirs - (20.0 + 5.0 * std::sin(2.0 * state.time)));
       force.add(theirs - servo.multiplier("wall", 0));
       penetration = std::max(penetration, plant.penetration());
     });
   std::cout << "path [m]: " << path << "\norientation [rad]: " << orientation
-            << "\nwished force against MuJoCo's [N]: " << wish
+            << "\nwished force against MuJoCo's [N]: " << desired
             << "\nour force against MuJoCo's [N]: " << force << "\npenetration [m]: " << penetration
             << '\n';
   // What is left is due to torques that are held for a millisecond (see the wheels below) and to
   // MuJoCo's step: half of it, half the difference of the forces.
   EXPECT_LE(path.largest, 1e-4);
   EXPECT_LE(orientation.largest, 3e-4);
-  EXPECT_LE(wish.largest, 0.01);
+  EXPECT_LE(desired.largest, 0.01);
   EXPECT_LE(force.largest, 0.01);
   EXPECT_LE(penetration, 5e-6);
 }

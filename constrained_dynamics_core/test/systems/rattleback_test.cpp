@@ -116,8 +116,7 @@ TEST(Rattleback, when_at_random_states_expect_accelerations_and_force_of_newton_
   const RollingEllipsoid body;
   const Scenario scenario = repository_scenario("rattleback");
   const Dynamics & dynamics = *scenario.dynamics();
-  Workspace workspace(dynamics);
-  dynamics.analyse(scenario.initial(), workspace);
+  Workspace workspace(dynamics, scenario.initial());
   for (int trial = 0; trial < 200; ++trial)
   {
     const Eigen::Quaterniond orientation =

@@ -163,8 +163,8 @@ TEST(NFourBar, when_adaptive_expect_the_singular_positions_passed_too)
 TEST(NFourBar, when_cranks_are_horizontal_expect_singular_with_bounded_output)
 {
   const Scenario scenario = repository_scenario("n_four_bar", {"N=2"});
-  Workspace workspace(*scenario.dynamics());
-  const RankReport report = scenario.dynamics()->analyse(scenario.initial(), workspace);
+  Workspace workspace = Workspace::unanalysed(*scenario.dynamics());
+  const RankReport report = workspace.reset(scenario.initial());
   EXPECT_EQ(report.nominal_rank, 4);
   EXPECT_EQ(report.degrees_of_freedom, 1);
   State state = scenario.initial();
@@ -241,8 +241,8 @@ TEST(Bricard, when_rods_are_square_expect_table)
 TEST(Bricard, when_analysed_expect_one_redundant_row_and_one_freedom)
 {
   const Scenario scenario = repository_scenario("bricard");
-  Workspace workspace(*scenario.dynamics());
-  const RankReport report = scenario.dynamics()->analyse(scenario.initial(), workspace);
+  Workspace workspace = Workspace::unanalysed(*scenario.dynamics());
+  const RankReport report = workspace.reset(scenario.initial());
   EXPECT_EQ(report.row_count, 5);
   EXPECT_EQ(report.nominal_rank, 4);
   EXPECT_EQ(report.rank_here, 4);

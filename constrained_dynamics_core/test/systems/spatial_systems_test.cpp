@@ -167,8 +167,7 @@ TEST(HeavyTopFull, when_inertia_is_singular_expect_forms_that_need_a_root_to_say
   {
     const Dynamics dynamics(
       scenario.dynamics()->constraints(), scenario.dynamics()->options(), make_formulation(id));
-    Workspace workspace(dynamics);
-    dynamics.analyse(start, workspace);
+    Workspace workspace(dynamics, start);
     const Status status =
       dynamics.solve(start.time, start.q, start.u, Eigen::VectorXd(0), workspace);
     const bool needs_root =

@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +12,11 @@
 
 namespace constrained_dynamics_ros
 {
+
+namespace simulated
+{
+struct SimulatedRobot;
+}
 
 /// Simulated hardware: a constrained robot, integrated in `read`, behind the interfaces that the
 /// <ros2_control> tag of its URDF declares. doc/ros.md has the parameters.
@@ -63,8 +67,7 @@ public:
   Counts counts() const;
 
 private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<simulated::SimulatedRobot> impl_;
 };
 
 }  // namespace constrained_dynamics_ros

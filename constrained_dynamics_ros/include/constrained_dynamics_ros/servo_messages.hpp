@@ -38,11 +38,6 @@ void write_servo(
   const constrained_dynamics::ServoWorkspace & workspace, const Eigen::VectorXd & commanded,
   constrained_dynamics_msgs::msg::ServoState & message) noexcept;
 
-/// Names of the values of a task's reference: its row labels, of a pose x y z qx qy qz qw.
-std::vector<std::string> reference_names(const constrained_dynamics::ServoConstraint & task);
-/// Names of their rates: the row labels, of a pose x y z rx ry rz.
-std::vector<std::string> reference_rate_names(const constrained_dynamics::ServoConstraint & task);
-
 /// Checks a message of references against a law: names, sizes, finite values, unit quaternions
 /// (within 1e-3), frame.
 /// @return empty if it fits, else what is wrong (name, value, what is allowed). Not for the cycle.

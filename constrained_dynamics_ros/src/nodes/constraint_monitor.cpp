@@ -8,12 +8,16 @@
 #include <utility>
 
 #include <constrained_dynamics_ros/force_messages.hpp>
+#include <constrained_dynamics_ros/marker_parameters.hpp>
 #include <lifecycle_msgs/msg/state.hpp>
 #include <rclcpp_components/register_node_macro.hpp>
 
 namespace constrained_dynamics_ros
 {
 
+using constrained_dynamics::InputSource;
+using constrained_dynamics::JointReadings;
+using constrained_dynamics::MonitoredSystem;
 using CallbackReturn = ConstraintMonitor::CallbackReturn;
 
 namespace
@@ -27,6 +31,14 @@ InputSource input_source(const std::string & name)
   return name == "static" ? InputSource::kStatic
          : name == "zero" ? InputSource::kZero
                           : InputSource::kInverseDynamics;
+}
+
+constrained_dynamics::JointSample to_sample(const sensor_msgs::msg::JointState & message)
+{
+  constexpr std::int64_t kBillion = 1000000000;
+  return {
+    message.header.stamp.sec * kBillion + message.header.stamp.nanosec, message.name,
+    message.position, message.velocity, message.effort};
 }
 
 std::string join(const std::vector<std::string> & names)
@@ -62,8 +74,10 @@ CallbackReturn ConstraintMonitor::on_configure(const rclcpp_lifecycle::State & /
     }
     common_ = common_listener_->get_params();
     parameters_ = listener_->get_params();
-    style_ = make_marker_style(common_);
-    marker_cycles_ = marker_cycles(common_);
+    outputs_.publish_rate = 0.0;  // every cycle
+    outputs_.marker_rate = common_.markers.rate;
+    outputs_.wrench_topics = parameters_.wrench_topics;
+    outputs_.style = make_marker_style(common_);
     make_publishers();
     if (!parameters_.robot_description.empty() || parameters_.robot_description_topic.empty())
     {
@@ -133,11 +147,9 @@ void ConstraintMonitor::release()
   stop();
   robot_subscription_.reset();
   service_.reset();
-  force_publisher_.reset();
+  forces_.reset();
   joint_publisher_.reset();
-  marker_publisher_.reset();
   diagnostic_publisher_.reset();
-  wrenches_.clear();
   robot_.reset();
 }
 
@@ -182,10 +194,8 @@ void ConstraintMonitor::load_robot(const std::string & robot_description)
   robot_ = std::move(robot);
   robot_problem_.clear();
   problem_ = "no joint states yet";
-  forces_ = make_force_message(robot_->dynamics(), common_.world_frame);
   joint_states_ = std::make_unique<JointStates>(robot_->dynamics().system());
-  markers_ = make_markers(robot_->dynamics(), style_);
-  make_wrench_publishers();
+  make_force_publisher();
   for (const std::string & warning : robot_->scenario().warnings())
   {
     RCLCPP_WARN(get_logger(), "%s", warning.c_str());
@@ -213,13 +223,7 @@ void ConstraintMonitor::hear_robot(const std_msgs::msg::String & message)
 void ConstraintMonitor::make_publishers()
 {
   const rclcpp::QoS stream(10);
-  force_publisher_ = create_publisher<constrained_dynamics_msgs::msg::ConstraintForces>(
-    "~/constraint_forces", stream);
   joint_publisher_ = create_publisher<sensor_msgs::msg::JointState>("~/joint_states", stream);
-  if (marker_cycles_ > 0)
-  {
-    marker_publisher_ = create_publisher<visualization_msgs::msg::MarkerArray>("~/markers", stream);
-  }
   diagnostic_publisher_ =
     rclcpp::create_publisher<diagnostic_msgs::msg::DiagnosticArray>(*this, "/diagnostics", stream);
   service_ = create_service<SetConstraintActive>(
@@ -234,24 +238,28 @@ void ConstraintMonitor::make_publishers()
     });
 }
 
-void ConstraintMonitor::make_wrench_publishers()
+void ConstraintMonitor::make_force_publisher()
 {
-  wrenches_.clear();
-  const constrained_dynamics::ConstraintSet & constraints = robot_->dynamics().constraints();
-  for (int i = 0; parameters_.wrench_topics && i < constraints.size(); ++i)
-  {
-    if (!constraints[i].wrench_bodies().empty())
+  const bool is_active =
+    get_current_state().id() == lifecycle_msgs::msg::State::PRIMARY_STATE_ACTIVE;
+  GenericTopicMaker topics(
+    [this, is_active](const std::string & topic, const auto & message)
     {
-      auto publisher = create_publisher<geometry_msgs::msg::WrenchStamped>(
-        "~/wrench/" + constraints[i].name(), rclcpp::QoS(10));
-      if (get_current_state().id() == lifecycle_msgs::msg::State::PRIMARY_STATE_ACTIVE)
+      using Message = std::decay_t<decltype(message)>;
+      const auto publisher = create_publisher<Message>(topic, rclcpp::QoS(10));
+      if (is_active)
       {
         publisher->on_activate();
       }
-      wrenches_.push_back(
-        {i, make_wrench_message(robot_->dynamics(), i, common_.world_frame), publisher});
-    }
-  }
+      return Send<Message>(
+        [publisher](const Message & sent)
+        {
+          publisher->publish(sent);
+          return true;
+        });
+    });
+  forces_.reset();  // its topics go before others of the same names come
+  forces_ = std::make_unique<ConstraintPublisher>(robot_->scenario().dynamics(), outputs_, topics);
 }
 
 // ---- cycle -----------------------------------------------------------------------------------
@@ -268,7 +276,7 @@ void ConstraintMonitor::hear_joints(const sensor_msgs::msg::JointState & message
     robot_->readings().clear();  // a simulation began anew
   }
   last_now_ = time;
-  std::string refusal = robot_->readings().add(message, time);
+  std::string refusal = robot_->readings().add(to_sample(message), time);
   if (!refusal.empty())
   {
     RCLCPP_WARN_THROTTLE(
@@ -308,22 +316,9 @@ void ConstraintMonitor::cycle()
 void ConstraintMonitor::publish()
 {
   const rclcpp::Time stamp(robot_->readings().newest());
-  const constrained_dynamics::Workspace & workspace = robot_->workspace();
-  write_forces(stamp, sequence_, robot_->status(), robot_->dynamics(), workspace, forces_);
-  force_publisher_->publish(forces_);
+  forces_->write(stamp, 1.0 / common_.rate, robot_->status(), robot_->workspace());
   joint_publisher_->publish(
     joint_states_->write(to_message(stamp), robot_->state().q, robot_->rates(), robot_->inputs()));
-  for (WrenchTopic & topic : wrenches_)
-  {
-    write_wrench(stamp, robot_->dynamics(), workspace, topic.constraint, topic.message);
-    topic.publisher->publish(topic.message);
-  }
-  if (marker_publisher_ && sequence_ % static_cast<std::uint64_t>(marker_cycles_) == 0)
-  {
-    write_markers(stamp, robot_->dynamics(), workspace, style_, markers_);
-    marker_publisher_->publish(markers_);
-  }
-  ++sequence_;
 }
 
 // ---- diagnostics -----------------------------------------------------------------------------
@@ -334,12 +329,13 @@ void ConstraintMonitor::report()
   if (robot_)
   {
     const JointReadings & readings = robot_->readings();
+    const constrained_dynamics_msgs::msg::ConstraintForces & forces = forces_->forces();
     status.values = {
-      {"status", forces_.status},
-      {"rank", std::to_string(forces_.rank)},
-      {"active rows", std::to_string(forces_.active_row_count)},
-      {"condition", number_text(forces_.condition)},
-      {"inconsistency", number_text(forces_.inconsistency)},
+      {"status", forces.status},
+      {"rank", std::to_string(forces.rank)},
+      {"active rows", std::to_string(forces.active_row_count)},
+      {"condition", number_text(forces.condition)},
+      {"inconsistency", number_text(forces.inconsistency)},
       {"joints found from constraints", join(robot_->completed_names())},
       {"inputs", robot_->has_measured_effort() ? "measured" : parameters_.without_effort},
       {"unknown joints", join(readings.unknown_names())},
@@ -364,7 +360,7 @@ Health ConstraintMonitor::health() const
   }
   if (robot_->status() != constrained_dynamics::Status::kOk)
   {
-    return {DiagnosticStatus::WARN, "status '" + forces_.status + "'", {}};
+    return {DiagnosticStatus::WARN, "status '" + forces_->forces().status + "'", {}};
   }
   const std::string violation =
     robot_->worst_violation(parameters_.position_tolerance, parameters_.velocity_tolerance);

@@ -7,20 +7,18 @@
 #include <string>
 #include <vector>
 
-#include <constrained_dynamics_msgs/msg/constraint_forces.hpp>
+#include <constrained_dynamics/scenario/monitored_system.hpp>
 #include <constrained_dynamics_msgs/srv/set_constraint_active.hpp>
 #include <constrained_dynamics_ros/constraint_monitor_parameters.hpp>
+#include <constrained_dynamics_ros/constraint_publisher.hpp>
+#include <constrained_dynamics_ros/node_parameters.hpp>
 #include <constrained_dynamics_ros/scenario_parameters.hpp>
 #include <diagnostic_msgs/msg/diagnostic_array.hpp>
-#include <geometry_msgs/msg/wrench_stamped.hpp>
 #include <rclcpp/rclcpp.hpp>
 #include <rclcpp_lifecycle/lifecycle_node.hpp>
 #include <sensor_msgs/msg/joint_state.hpp>
 #include <std_msgs/msg/string.hpp>
-#include <visualization_msgs/msg/marker_array.hpp>
 
-#include "marker_parameters.hpp"
-#include "monitored_system.hpp"
 #include "state_messages.hpp"
 
 namespace constrained_dynamics_ros
@@ -50,7 +48,8 @@ private:
   /// The robot, from a description; empty: the scenario's own. @throw std::invalid_argument
   void load_robot(const std::string & robot_description);
   void make_publishers();
-  void make_wrench_publishers();
+  /// Topics of the forces, which need to know the robot.
+  void make_force_publisher();
   void hear_robot(const std_msgs::msg::String & message);
   void hear_joints(const sensor_msgs::msg::JointState & message);
   void cycle();
@@ -66,33 +65,17 @@ private:
   node_parameters::Params common_;
   constraint_monitor::Params parameters_;
 
-  std::unique_ptr<MonitoredSystem> robot_;  // none: not there yet
-  std::string robot_problem_;               // why there is none
-  std::string problem_;                     // of the last cycle
-  std::string last_refusal_;                // of a message
-  long read_count_ = 0;                     // of the last cycle
-  std::uint64_t sequence_ = 0;
-  JointReadings::Time last_now_ = 0;
+  std::unique_ptr<constrained_dynamics::MonitoredSystem> robot_;  // none: not there yet
+  std::string robot_problem_;                                     // why there is none
+  std::string problem_;                                           // of the last cycle
+  std::string last_refusal_;                                      // of a message
+  long read_count_ = 0;                                           // of the last cycle
+  constrained_dynamics::JointReadings::Time last_now_ = 0;
 
-  constrained_dynamics_msgs::msg::ConstraintForces forces_;
+  ConstraintPublisher::Options outputs_;
+  std::unique_ptr<ConstraintPublisher> forces_;
   std::unique_ptr<JointStates> joint_states_;
-  MarkerStyle style_;
-  int marker_cycles_ = 0;
-  visualization_msgs::msg::MarkerArray markers_;
-
-  struct WrenchTopic
-  {
-    int constraint;
-    geometry_msgs::msg::WrenchStamped message;
-    rclcpp_lifecycle::LifecyclePublisher<geometry_msgs::msg::WrenchStamped>::SharedPtr publisher;
-  };
-  std::vector<WrenchTopic> wrenches_;
-
-  template <typename Message>
-  using Publisher = typename rclcpp_lifecycle::LifecyclePublisher<Message>::SharedPtr;
-  Publisher<constrained_dynamics_msgs::msg::ConstraintForces> force_publisher_;
-  Publisher<sensor_msgs::msg::JointState> joint_publisher_;
-  Publisher<visualization_msgs::msg::MarkerArray> marker_publisher_;
+  rclcpp_lifecycle::LifecyclePublisher<sensor_msgs::msg::JointState>::SharedPtr joint_publisher_;
   rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticArray>::SharedPtr diagnostic_publisher_;
   rclcpp::Subscription<std_msgs::msg::String>::SharedPtr robot_subscription_;
   rclcpp::Subscription<sensor_msgs::msg::JointState>::SharedPtr joint_subscription_;

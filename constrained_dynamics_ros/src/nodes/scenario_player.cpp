@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include <constrained_dynamics_ros/force_messages.hpp>
+#include <constrained_dynamics_ros/marker_parameters.hpp>
 #include <constrained_dynamics_ros/scenario_parameters.hpp>
 #include <rclcpp_components/register_node_macro.hpp>
 
@@ -14,6 +15,7 @@ namespace constrained_dynamics_ros
 {
 
 using constrained_dynamics::ContactEvent;
+using constrained_dynamics::RequestError;
 using constrained_dynamics::Status;
 using std::chrono::duration;
 using std::chrono::steady_clock;
@@ -57,12 +59,8 @@ ScenarioPlayer::ScenarioPlayer(const rclcpp::NodeOptions & options)
   is_paused_(parameters_.paused),
   is_clock_(parameters_.publish_clock || get_parameter("use_sim_time").as_bool()),
   last_cycle_(steady_clock::now()),
-  forces_(make_force_message(hosted_.dynamics(), common_.world_frame)),
   joint_states_(hosted_.dynamics().system()),
   transforms_(hosted_.dynamics().system(), common_.world_frame),
-  style_(make_marker_style(common_)),
-  marker_cycles_(marker_cycles(common_)),
-  markers_(make_markers(hosted_.dynamics(), style_)),
   last_report_(last_cycle_)
 {
   for (const std::string & warning : hosted_.scenario().warnings())
@@ -80,8 +78,23 @@ ScenarioPlayer::ScenarioPlayer(const rclcpp::NodeOptions & options)
 void ScenarioPlayer::make_publishers()
 {
   const rclcpp::QoS stream(10);  // reliable, as all of them
-  force_publisher_ = create_publisher<constrained_dynamics_msgs::msg::ConstraintForces>(
-    "~/constraint_forces", stream);
+  GenericTopicMaker topics(
+    [this, stream](const std::string & topic, const auto & message)
+    {
+      using Message = std::decay_t<decltype(message)>;
+      const auto publisher = create_publisher<Message>(topic, stream);
+      return Send<Message>(
+        [publisher](const Message & sent)
+        {
+          publisher->publish(sent);
+          return true;
+        });
+    });
+  ConstraintPublisher::Options outputs;
+  outputs.publish_rate = 0.0;  // every cycle
+  outputs.marker_rate = common_.markers.rate;
+  outputs.style = make_marker_style(common_);
+  forces_ = std::make_unique<ConstraintPublisher>(hosted_.scenario().dynamics(), outputs, topics);
   torque_publisher_ = create_publisher<sensor_msgs::msg::JointState>("~/torques", stream);
   joint_publisher_ = create_publisher<sensor_msgs::msg::JointState>("joint_states", stream);
   event_publisher_ = create_publisher<constrained_dynamics_msgs::msg::ConstraintEvent>(
@@ -95,10 +108,6 @@ void ScenarioPlayer::make_publishers()
   if (is_clock_)
   {
     clock_publisher_ = create_publisher<rosgraph_msgs::msg::Clock>("/clock", stream);
-  }
-  if (marker_cycles_ > 0)
-  {
-    marker_publisher_ = create_publisher<visualization_msgs::msg::MarkerArray>("~/markers", stream);
   }
 }
 
@@ -165,10 +174,9 @@ void ScenarioPlayer::publish()
     clock.clock = message_time;
     clock_publisher_->publish(clock);
   }
-  write_forces(
-    time, sequence_, hosted_.has_failed() ? hosted_.failure() : hosted_.status(),
-    hosted_.dynamics(), workspace, forces_);
-  force_publisher_->publish(forces_);
+  forces_->write(
+    time, 1.0 / common_.rate, hosted_.has_failed() ? hosted_.failure() : hosted_.status(),
+    workspace);
   joint_publisher_->publish(joint_states_.write(
     message_time, workspace.terms().coordinates, workspace.terms().rates, simulation.inputs()));
   torques_.header.stamp = message_time;
@@ -181,12 +189,6 @@ void ScenarioPlayer::publish()
     last_transform_stamp_ = message_time;
     transform_publisher_->publish(transforms_.write(message_time, workspace.system_data()));
   }
-  if (marker_publisher_ && sequence_ % static_cast<std::uint64_t>(marker_cycles_) == 0)
-  {
-    write_markers(time, hosted_.dynamics(), workspace, style_, markers_);
-    marker_publisher_->publish(markers_);
-  }
-  ++sequence_;
 }
 
 void ScenarioPlayer::publish_events()
@@ -208,14 +210,15 @@ void ScenarioPlayer::report()
   const double elapsed = std::max(seconds_between(last_report_, time), 1e-3);
   last_report_ = time;
   Health status = health(simulated_ / elapsed);
+  const constrained_dynamics_msgs::msg::ConstraintForces & forces = forces_->forces();
   status.values = {
     {"scenario", hosted_.scenario().name()},
     {"time", number_text(hosted_.time())},
     {"paused", is_paused_ ? "true" : "false"},
-    {"status", forces_.status},
-    {"rank", std::to_string(forces_.rank)},
-    {"active rows", std::to_string(forces_.active_row_count)},
-    {"condition", number_text(forces_.condition)},
+    {"status", forces.status},
+    {"rank", std::to_string(forces.rank)},
+    {"active rows", std::to_string(forces.active_row_count)},
+    {"condition", number_text(forces.condition)},
     {"real-time factor", number_text(simulated_ / elapsed)},
     {"busy", number_text(busy_ / elapsed)},
     {"lost events", std::to_string(lost_events_)}};
@@ -228,7 +231,7 @@ void ScenarioPlayer::report()
 Health ScenarioPlayer::health(double factor) const
 {
   using diagnostic_msgs::msg::DiagnosticStatus;
-  const auto status = [this] { return "status '" + forces_.status + "'"; };
+  const auto status = [this] { return "status '" + forces_->forces().status + "'"; };
   if (hosted_.has_failed())
   {
     return {DiagnosticStatus::ERROR, "ended with " + status(), {}};

@@ -8,11 +8,13 @@
 #include <memory>
 #include <string>
 
+#include <constrained_dynamics/scenario/hosted_scenario.hpp>
 #include <constrained_dynamics_msgs/msg/constraint_event.hpp>
-#include <constrained_dynamics_msgs/msg/constraint_forces.hpp>
 #include <constrained_dynamics_msgs/srv/apply_impulse.hpp>
 #include <constrained_dynamics_msgs/srv/set_constraint_active.hpp>
 #include <constrained_dynamics_msgs/srv/step_simulation.hpp>
+#include <constrained_dynamics_ros/constraint_publisher.hpp>
+#include <constrained_dynamics_ros/node_parameters.hpp>
 #include <constrained_dynamics_ros/scenario_player_parameters.hpp>
 #include <diagnostic_msgs/msg/diagnostic_array.hpp>
 #include <rclcpp/rclcpp.hpp>
@@ -21,10 +23,7 @@
 #include <std_srvs/srv/set_bool.hpp>
 #include <std_srvs/srv/trigger.hpp>
 #include <tf2_msgs/msg/tf_message.hpp>
-#include <visualization_msgs/msg/marker_array.hpp>
 
-#include "hosted_scenario.hpp"
-#include "marker_parameters.hpp"
 #include "state_messages.hpp"
 
 namespace constrained_dynamics_ros
@@ -68,20 +67,16 @@ private:
   scenario_player::ParamListener listener_;
   node_parameters::Params common_;
   scenario_player::Params parameters_;
-  HostedScenario hosted_;
+  constrained_dynamics::HostedScenario hosted_;
   bool is_paused_;
   bool is_clock_;
-  std::uint64_t sequence_ = 0;
   long lost_events_ = 0;
   std::chrono::steady_clock::time_point last_cycle_;
 
-  constrained_dynamics_msgs::msg::ConstraintForces forces_;
+  std::unique_ptr<ConstraintPublisher> forces_;
   sensor_msgs::msg::JointState torques_;
   JointStates joint_states_;
   LinkTransforms transforms_;
-  MarkerStyle style_;
-  int marker_cycles_;
-  visualization_msgs::msg::MarkerArray markers_;
   Time last_transform_stamp_;
 
   // Since the last report.
@@ -89,14 +84,12 @@ private:
   double simulated_ = 0.0;
   double busy_ = 0.0;
 
-  rclcpp::Publisher<constrained_dynamics_msgs::msg::ConstraintForces>::SharedPtr force_publisher_;
   rclcpp::Publisher<sensor_msgs::msg::JointState>::SharedPtr torque_publisher_;
   rclcpp::Publisher<sensor_msgs::msg::JointState>::SharedPtr joint_publisher_;
   rclcpp::Publisher<constrained_dynamics_msgs::msg::ConstraintEvent>::SharedPtr event_publisher_;
   rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticArray>::SharedPtr diagnostic_publisher_;
   rclcpp::Publisher<tf2_msgs::msg::TFMessage>::SharedPtr transform_publisher_;
   rclcpp::Publisher<rosgraph_msgs::msg::Clock>::SharedPtr clock_publisher_;
-  rclcpp::Publisher<visualization_msgs::msg::MarkerArray>::SharedPtr marker_publisher_;
   std::vector<rclcpp::ServiceBase::SharedPtr> services_;
   rclcpp::TimerBase::SharedPtr cycle_timer_;
   rclcpp::TimerBase::SharedPtr report_timer_;

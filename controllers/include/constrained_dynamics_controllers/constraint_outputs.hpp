@@ -11,30 +11,19 @@
 #include <vector>
 
 #include <constrained_dynamics/dynamics/dynamics.hpp>
-#include <constrained_dynamics_msgs/msg/constraint_forces.hpp>
 #include <constrained_dynamics_msgs/srv/set_constraint_active.hpp>
-#include <constrained_dynamics_ros/markers.hpp>
+#include <constrained_dynamics_ros/constraint_publisher.hpp>
 #include <diagnostic_msgs/msg/diagnostic_array.hpp>
-#include <geometry_msgs/msg/wrench_stamped.hpp>
 #include <hardware_interface/handle.hpp>
 #include <rclcpp_lifecycle/lifecycle_node.hpp>
-#include <visualization_msgs/msg/marker_array.hpp>
-
-#include "constrained_dynamics_controllers/cyclic_publisher.hpp"
 
 namespace constrained_dynamics_controllers
 {
 
-struct OutputOptions
-{
-  double publish_rate = 100.0;  ///< [Hz]; 0: every cycle
-  double marker_rate = 30.0;    ///< [Hz]; 0: none
-  bool wrench_topics = false;
-  constrained_dynamics_ros::MarkerStyle style;  ///< world_frame is that of all messages
-};
+using OutputOptions = constrained_dynamics_ros::ConstraintPublisher::Options;
 
-/// What all controllers tell about the constraints of their robot: ~/constraint_forces,
-/// ~/wrench/<constraint>, ~/markers, /diagnostics, state interfaces; and the service
+/// What all controllers tell about the constraints of their robot: the topics of
+/// constrained_dynamics_ros::ConstraintPublisher, /diagnostics, state interfaces; and the service
 /// ~/set_constraint_active.
 class ConstraintOutputs : public std::enable_shared_from_this<ConstraintOutputs>
 {
@@ -77,8 +66,6 @@ public:
     const rclcpp::Time & time, double period, constrained_dynamics::Status status,
     const constrained_dynamics::Workspace & workspace) noexcept;
 
-  std::uint64_t lost_count() const;
-
 private:
   static constexpr int kNone = -1;
   static constexpr int kOff = 0;
@@ -97,17 +84,8 @@ private:
 
   rclcpp_lifecycle::LifecycleNode::WeakPtr node_;
   std::shared_ptr<const constrained_dynamics::Dynamics> dynamics_;
-  OutputOptions options_;
   Diagnose diagnose_;
-  std::uint64_t sequence_ = 0;
-  CyclicPublisher<constrained_dynamics_msgs::msg::ConstraintForces> forces_;
-  struct WrenchTopic
-  {
-    int constraint;
-    std::unique_ptr<CyclicPublisher<geometry_msgs::msg::WrenchStamped>> publisher;
-  };
-  std::vector<WrenchTopic> wrenches_;
-  std::unique_ptr<CyclicPublisher<visualization_msgs::msg::MarkerArray>> markers_;
+  std::unique_ptr<constrained_dynamics_ros::ConstraintPublisher> publisher_;
   std::vector<hardware_interface::StateInterface::SharedPtr> interfaces_;
   std::vector<std::atomic<int>> requests_;
   rclcpp::Service<SetActive>::SharedPtr service_;

@@ -10,12 +10,10 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/servo/servo_law.hpp>
+#include <constrained_dynamics/servo/servo_runtime.hpp>
 #include <constrained_dynamics_msgs/msg/servo_references.hpp>
 #include <rclcpp/time.hpp>
 #include <realtime_tools/realtime_thread_safe_box.hpp>
-
-#include "constrained_dynamics_controllers/servo_runtime.hpp"
 
 namespace constrained_dynamics_controllers
 {
@@ -39,7 +37,7 @@ public:
   /// Forgets what was put and not yet taken. Real-time safe: yes, as below.
   void clear() noexcept;
   /// Gives what is new to the runtime.
-  void give(ServoRuntime & runtime) noexcept;
+  void give(constrained_dynamics::ServoRuntime & runtime) noexcept;
 
 private:
   struct Task
@@ -55,7 +53,7 @@ private:
     std::vector<std::uint64_t> null_counts;  // of each input
     Eigen::VectorXd null_space;
   };
-  void take(const Content & content, ServoRuntime * runtime) noexcept;
+  void take(const Content & content, constrained_dynamics::ServoRuntime * runtime) noexcept;
   std::string check_stamp(
     const builtin_interfaces::msg::Time & stamp, const rclcpp::Time & now) const;
 

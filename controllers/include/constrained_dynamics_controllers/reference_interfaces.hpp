@@ -6,19 +6,16 @@
 #include <string>
 #include <vector>
 
-#include <constrained_dynamics/servo/servo_law.hpp>
+#include <constrained_dynamics/servo/servo_runtime.hpp>
 #include <hardware_interface/handle.hpp>
-
-#include "constrained_dynamics_controllers/servo_runtime.hpp"
 
 namespace constrained_dynamics_controllers
 {
 
 /// References as interfaces that another controller writes:
-///     <controller>/<task>/<value>             values, see
-///     constrained_dynamics_ros::reference_names <controller>/<task>/<value>/velocity    their
-///     rates, and values of velocity rows <controller>/null_space/<input>/effort  wish in the null
-///     space
+///     <controller>/<task>/<value>             values, see ServoConstraint::value_names
+///     <controller>/<task>/<value>/velocity    their rates, and values of velocity rows
+///     <controller>/null_space/<input>/effort  desired efforts in the null space
 /// NaN: this value stays as it was. Values of velocity rows have <value>/velocity alone.
 class ReferenceInterfaces
 {
@@ -34,7 +31,7 @@ public:
   /// Makes all of them NaN. Real-time safe: yes, as below.
   void clear() noexcept;
   /// Gives the runtime what they say.
-  void give(ServoRuntime & runtime) noexcept;
+  void give(constrained_dynamics::ServoRuntime & runtime) noexcept;
 
 private:
   enum class Kind

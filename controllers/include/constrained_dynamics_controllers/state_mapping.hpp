@@ -8,31 +8,29 @@
 
 #include <Eigen/Core>
 
-#include <constrained_dynamics/model/system.hpp>
+#include <constrained_dynamics/servo/state_channels.hpp>
 #include <hardware_interface/loaned_state_interface.hpp>
 
 namespace constrained_dynamics_controllers
 {
 
-/// Which state interfaces a system's coordinates and speeds are read from: coordinate `x` from
-/// "x/position"; a speed that is the rate `dx` from "x/velocity", any other (such as "base_wz")
-/// from
-/// "<speed>/velocity"; efforts of inputs from "<input>/effort".
+/// The channels of a state (constrained_dynamics::StateChannels) as state interfaces of the same
+/// names.
 class StateMapping
 {
 public:
-  /// @param joints coordinates (joints of one degree of freedom) that are measured, or the name of
-  /// a planar, floating or ball joint, which stands for all of its coordinates and speeds.
-  /// @param with_effort whether efforts of the inputs are measured.
-  /// @throw std::invalid_argument for unknown or repeated names.
+  /// Parameters and exceptions as constrained_dynamics::StateChannels.
   StateMapping(
     const constrained_dynamics::System & system, const std::vector<std::string> & joints,
     bool with_effort);
 
-  const std::vector<std::string> & interface_names() const { return names_; }
-  const std::vector<bool> & measured_coordinates() const { return measured_coordinates_; }
-  const std::vector<bool> & measured_speeds() const { return measured_speeds_; }
-  bool has_effort() const { return has_effort_; }
+  const std::vector<std::string> & interface_names() const { return channels_.names(); }
+  const std::vector<bool> & measured_coordinates() const
+  {
+    return channels_.measured_coordinates();
+  }
+  const std::vector<bool> & measured_speeds() const { return channels_.measured_speeds(); }
+  bool has_effort() const { return channels_.has_effort(); }
 
   using Interfaces = std::vector<hardware_interface::LoanedStateInterface>;
 
@@ -48,25 +46,8 @@ public:
   std::string first_not_finite(const Interfaces & interfaces) const;
 
 private:
-  enum class Kind
-  {
-    kCoordinate,
-    kSpeed,
-    kEffort,
-  };
-  struct Entry
-  {
-    Kind kind;
-    Eigen::Index index;
-    std::size_t interface;  // among those that were assigned
-  };
-  void add(Kind kind, int index, const std::string & name);
-
-  std::vector<std::string> names_;
-  std::vector<Entry> entries_;
-  std::vector<bool> measured_coordinates_;
-  std::vector<bool> measured_speeds_;
-  bool has_effort_;
+  constrained_dynamics::StateChannels channels_;
+  std::vector<std::size_t> bound_;  // of each channel, among those that were assigned
 };
 
 }  // namespace constrained_dynamics_controllers

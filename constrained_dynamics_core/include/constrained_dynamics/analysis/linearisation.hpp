@@ -52,7 +52,7 @@ struct LinearModel
 };
 
 /// Linearises about the motion through a state. The workspace's constraints are those that are
-/// active; call Dynamics::analyse before.
+/// active; the workspace must have been analysed (Workspace::reset).
 /// @param law none stands for inputs kept at `inputs`.
 /// Statuses: as `differentiate`; `out` is untouched unless has_output(status).
 [[nodiscard]] CONSTRAINED_DYNAMICS_EXPORT Status linearise(

@@ -34,6 +34,9 @@ public:
   /// x y z.
   static std::vector<std::string> all_rows();
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;

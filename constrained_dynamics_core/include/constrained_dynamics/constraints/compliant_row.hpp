@@ -7,7 +7,7 @@
 #include <string>
 
 #include "constrained_dynamics/constraints/constraint.hpp"
-#include "constrained_dynamics/dynamics/stabilisation.hpp"
+#include "constrained_dynamics/constraints/stabilisation.hpp"
 #include "constrained_dynamics/export.hpp"
 
 namespace constrained_dynamics
@@ -52,6 +52,9 @@ public:
   double side() const { return side_; }
 
 protected:
+  /// As the constraint whose rows these are.
+  std::vector<DrawnPart> do_drawing() const override;
+  const CompliantRow * do_as_compliant_row() const noexcept CD_NONBLOCKING override { return this; }
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;
   void do_row_sizes(

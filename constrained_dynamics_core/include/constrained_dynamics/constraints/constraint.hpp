@@ -17,6 +17,11 @@
 namespace constrained_dynamics
 {
 
+class CompliantRow;
+class FrameConstraint;
+struct ConstraintDescription;
+struct DrawnPart;
+
 /// At which level a row is given.
 enum class RowLevel
 {
@@ -86,7 +91,8 @@ struct WrenchPair
 ///
 /// A new kind of constraint derives from this class (or from FrameConstraint, which needs less),
 /// implements do_evaluate and, where bodies exist, do_wrenches; it joins the conformance suite
-/// with one line.
+/// with one line. With a static `description()` in src/constraints/registry.cpp it is in scenario
+/// files, in Python and in the documentation (doc/extending.md).
 class CONSTRAINED_DYNAMICS_EXPORT Constraint
 {
 public:
@@ -110,6 +116,21 @@ public:
 
   /// The speeds that A may have entries for, at any state; all of them unless the constraint tells.
   const std::vector<int> & speed_support() const { return speed_support_; }
+
+  /// How the constraint is drawn beside its forces; empty for what has no shape.
+  std::vector<DrawnPart> drawing() const;
+
+  /// This constraint, where its rows are those of two frames; else null. Real-time safe: yes.
+  const FrameConstraint * as_frame_constraint() const noexcept CD_NONBLOCKING
+  {
+    return do_as_frame_constraint();
+  }
+  /// This constraint, where it gives the rows of another a law of their own motion; else null.
+  /// Real-time safe: yes.
+  const CompliantRow * as_compliant_row() const noexcept CD_NONBLOCKING
+  {
+    return do_as_compliant_row();
+  }
 
   /// Fills the rows at the state of the last System::update_kinematics.
   /// Statuses: kOk, kNonFiniteResult, kUserFunctionFailed. Real-time safe: yes.
@@ -167,6 +188,9 @@ protected:
   virtual bool do_differentiate(
     const SystemData & data, const SystemDerivatives & derivatives,
     const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const;
+  virtual std::vector<DrawnPart> do_drawing() const;
+  virtual const FrameConstraint * do_as_frame_constraint() const noexcept CD_NONBLOCKING;
+  virtual const CompliantRow * do_as_compliant_row() const noexcept CD_NONBLOCKING;
 
 private:
   std::string name_;

@@ -34,6 +34,9 @@ public:
     const std::string & frame_b, const Eigen::Vector3d & normal, double radius = 0.0,
     const std::vector<Eigen::Vector3d> & directions = {});
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;

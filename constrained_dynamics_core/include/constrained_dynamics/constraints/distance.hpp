@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "constrained_dynamics/constraints/frame_constraint.hpp"
 
@@ -27,7 +28,11 @@ public:
 
   double length() const { return length_; }  ///< [m]
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
+  std::vector<DrawnPart> do_drawing() const override;
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;
   bool do_frame_rows_along(

@@ -38,6 +38,9 @@ public:
   /// finite.
   Energy(std::string name, const System & system, EnergyKind kind, double value = 0.0);
 
+  /// Keys and texts of the type of a kind; it makes what make_energy_constraint does.
+  static ConstraintDescription description(EnergyKind kind);
+
 protected:
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;

@@ -126,6 +126,7 @@ public:
     const ConstVectorRef & multipliers, RowDerivatives & out) const;
 
 private:
+  class Compiler;
   /// A variable with its rates, u̇ included, and their derivatives by q (n) and by u (n).
   struct VariableDerivatives;
   VariableDerivatives differentiate_variable(

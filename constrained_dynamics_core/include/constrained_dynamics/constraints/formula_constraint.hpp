@@ -33,6 +33,9 @@ public:
     std::string name, const System & system, RowLevel level, const std::vector<std::string> & rows,
     const FormulaNames & names = {}, const std::vector<std::string> & labels = {});
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;

@@ -61,6 +61,9 @@ public:
   /// x y z rx ry rz.
   static std::vector<std::string> all_rows();
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;

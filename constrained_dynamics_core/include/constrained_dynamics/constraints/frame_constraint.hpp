@@ -169,6 +169,10 @@ protected:
     const SystemData & data, const SystemDerivatives & derivatives,
     const ConstVectorRef & multipliers, ConstraintScratch & scratch,
     RowDerivatives & out) const final;
+  const FrameConstraint * do_as_frame_constraint() const noexcept CD_NONBLOCKING final
+  {
+    return this;
+  }
 
 private:
   /// Motions of both frames; the rows from them.

@@ -36,6 +36,9 @@ public:
     std::string name, const System & system, const std::vector<CouplingTerm> & terms,
     double offset = 0.0);
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;

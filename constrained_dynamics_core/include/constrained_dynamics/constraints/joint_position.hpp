@@ -32,6 +32,9 @@ public:
   JointPosition(
     std::string name, const System & system, const std::vector<CoordinateValue> & coordinates);
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;

@@ -23,6 +23,9 @@ public:
 
   int coordinate() const { return coordinate_; }
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING override;

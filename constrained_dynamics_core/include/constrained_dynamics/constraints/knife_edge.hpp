@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <Eigen/Core>
 
@@ -30,7 +31,11 @@ public:
   /// s, of length 1, in A.
   const Eigen::Vector3d & axis() const { return axis_; }
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
+  std::vector<DrawnPart> do_drawing() const override;
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;
   bool do_frame_rows_along(

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include <Eigen/Core>
 
@@ -32,7 +33,11 @@ public:
   /// Of length 1, in B.
   Eigen::Vector3d direction() const;
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
+  std::vector<DrawnPart> do_drawing() const override;
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;
   bool do_frame_rows_along(

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <Eigen/Core>
 
@@ -29,7 +30,11 @@ public:
   const Eigen::Vector3d & normal() const { return normal_; }
   double offset() const { return offset_; }  ///< [m]
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
+  std::vector<DrawnPart> do_drawing() const override;
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;
   bool do_frame_rows_along(

@@ -84,4 +84,7 @@ private:
   std::vector<int> axes_;
 };
 
+/// Keys and texts of the type "prescribed_motion": a PrescribedCoordinate or a PrescribedPosition.
+CONSTRAINED_DYNAMICS_EXPORT ConstraintDescription describe_prescribed_motion();
+
 }  // namespace constrained_dynamics

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <Eigen/Core>
 
@@ -59,7 +60,11 @@ public:
 
   const RollingGeometry & geometry() const { return geometry_; }
 
+  /// Its keys and texts.
+  static ConstraintDescription description();
+
 protected:
+  std::vector<DrawnPart> do_drawing() const override;
   Status do_frame_rows(const RelativeMotion & motion, ConstraintScratch & scratch, FrameRows & out)
     const noexcept CD_NONBLOCKING override;
   bool do_frame_rows_along(

@@ -37,7 +37,7 @@ struct Contact
   double restitution = 0.0;  ///< e, 0 to 1
   /// Impacts slower than this have e = 0: where bounces accumulate (Zeno) the contact closes.
   double rest_speed = 1e-6;
-  /// A compliant contact stays in force while it is inside, although it pulls (as in thesis 5.2).
+  /// A compliant contact stays enforced while it is inside, although it pulls (as in thesis 5.2).
   bool adhesive = false;
   double stiffness = 0.0;         ///< k; above 0: a force law
   double damping = 0.0;           ///< c

@@ -24,7 +24,7 @@ namespace constrained_dynamics
 enum class ImpactRole : std::uint8_t
 {
   kAbsent,     ///< nothing
-  kInForce,    ///< A (u⁺ − u⁻) = 0
+  kEnforced,   ///< A (u⁺ − u⁻) = 0
   kImpacting,  ///< φ̇⁺ = −e φ̇⁻, or ψ⁺ = −e ψ⁻, two-sided; e = 0: suddenly applied
   kUnilateral,  ///< it pushes and φ̇⁺ = −e φ̇⁻, or exerts nothing and separates at least that fast
 };
@@ -41,9 +41,9 @@ struct ImpactContact
 /// An impact of the constraints of a Dynamics. Sizes are set once.
 struct CONSTRAINED_DYNAMICS_EXPORT ImpactProblem
 {
-  /// All constraints in force, no restitution, no impulse.
+  /// All constraints enforced, no restitution, no impulse.
   explicit ImpactProblem(const Dynamics & dynamics);
-  /// The active constraints in force, the others absent.
+  /// The active constraints enforced, the others absent.
   ImpactProblem(const Dynamics & dynamics, const Workspace & workspace);
 
   std::vector<ImpactRole> roles;        ///< of each constraint
@@ -80,10 +80,10 @@ struct CONSTRAINED_DYNAMICS_EXPORT ImpactSolution
   bool path_dependent = false;
 };
 
-/// Solves impacts of one Dynamics (E13). One a thread.
+/// Solves impacts of one Dynamics (E13). Use one solver per thread.
 ///
 /// With Δ = u⁺ − u⁻ this is the problem of a Formulation: Q Δ = I + AᵀΛ, A Δ = c, with c = 0 for
-/// rows in force and c = −(1 + e) φ̇⁻ for impacting ones. Which unilateral contacts push, stick and
+/// enforced rows and c = −(1 + e) φ̇⁻ for impacting ones. Which unilateral contacts push, stick and
 /// slide is found on the Delassus matrix (doc/equations.md); the numbers come from the rows of
 /// those.
 ///

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include <Eigen/Core>
@@ -15,12 +16,20 @@ namespace constrained_dynamics
 {
 
 class Dynamics;
+class Evaluation;
 class KaneScratch;
+
+/// What of a Reduction is wanted besides u̇_0 and Y.
+struct ReductionParts
+{
+  bool effort = true;   ///< Reduction::effort_metric
+  bool forces = false;  ///< λ_0, Λ and Reduction::multiplier_null_space
+};
 
 /// The constrained system at one state as a function of its inputs, from one factorisation of the
 /// rows and of the reduced inertia A2 Q A2ᵀ (E4, E5):
 ///     u̇ = u̇_0 + Y τ,   Y = A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 G,   λ = λ_0 + Λ τ.            (E24)
-/// Filled by Dynamics::reduce. Memory is taken once; one a thread.
+/// Filled by Dynamics::reduce. Memory is taken once; use one per thread.
 class CONSTRAINED_DYNAMICS_EXPORT Reduction
 {
 public:
@@ -32,7 +41,7 @@ public:
   const Eigen::VectorXd & free_acceleration() const { return free_acceleration_; }  ///< u̇_0 (n)
   const Eigen::MatrixXd & input_response() const { return input_response_; }        ///< Y (n × l)
   /// λ_0, Λ and what is open over all rows of the set, 0 for rows of inactive constraints. Valid
-  /// after Dynamics::reduce_forces.
+  /// where ReductionParts::forces was asked for.
   const Eigen::VectorXd & free_multipliers() const { return free_multipliers_; }  ///< λ_0 (m)
   const Eigen::MatrixXd & multiplier_response() const
   {
@@ -55,6 +64,11 @@ public:
 private:
   friend class Dynamics;
 
+  Status reduce(Evaluation & evaluation, ReductionParts parts) noexcept CD_NONBLOCKING;
+  void respond_driven(const Evaluation & evaluation) noexcept CD_NONBLOCKING;
+  void find_forces(const Evaluation & evaluation) noexcept CD_NONBLOCKING;
+  Status solve(const ConstVectorRef & inputs, Evaluation & evaluation) noexcept CD_NONBLOCKING;
+
   std::unique_ptr<KaneScratch> kane_;
   Eigen::VectorXd free_acceleration_;
   Eigen::MatrixXd input_response_;
@@ -66,6 +80,8 @@ private:
   Eigen::VectorXd column_;
   Eigen::VectorXd row_column_;
   Status rank_status_ = Status::kOk;
+  const Evaluation * of_ = nullptr;  // whose state it is of
+  std::uint64_t stamp_ = 0;
 };
 
 }  // namespace constrained_dynamics

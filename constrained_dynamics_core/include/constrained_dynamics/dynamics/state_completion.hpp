@@ -17,6 +17,8 @@
 namespace constrained_dynamics
 {
 
+class Evaluation;
+
 /// Joints without a sensor: the coordinates and speeds that are not measured, from those that are
 /// and the rows of the constraints. One a thread; memory is taken once.
 ///
@@ -70,9 +72,15 @@ private:
     void resize();
     /// Least-squares step for the active rows; its largest element, or −1 where there is none.
     double solve(
-      const Eigen::VectorXd & residuals, const Workspace & workspace,
+      const Eigen::VectorXd & residuals, const Evaluation & evaluation,
       const std::vector<int> & constraint_of_row) noexcept CD_NONBLOCKING;
   };
+
+  /// Gauss-Newton; `evaluate` fills the rows, `advance` takes the step.
+  template <typename Evaluate, typename Advance>
+  Status find(
+    Search & search, const Eigen::VectorXd & residuals, const Evaluation & evaluation,
+    const Evaluate & evaluate, const Advance & advance) const noexcept;
 
   std::shared_ptr<const Dynamics> dynamics_;
   std::vector<bool> measured_coordinates_;

@@ -20,7 +20,7 @@ struct NumTraits<constrained_dynamics::Dual> : NumTraits<double>
   using Real = constrained_dynamics::Dual;
   using NonInteger = constrained_dynamics::Dual;
   using Nested = constrained_dynamics::Dual;
-  enum
+  enum  // NOLINTBEGIN(readability-identifier-naming): Eigen's names
   {
     IsComplex = 0,
     IsInteger = 0,
@@ -29,7 +29,7 @@ struct NumTraits<constrained_dynamics::Dual> : NumTraits<double>
     ReadCost = 2,
     AddCost = 2,
     MulCost = 4
-  };
+  };  // NOLINTEND(readability-identifier-naming)
 };
 
 }  // namespace Eigen

@@ -3,22 +3,32 @@
 
 #pragma once
 
-#include "constrained_dynamics/formulations/kane_nonminimal.hpp"
+#include <memory>
+
+#include "constrained_dynamics/formulations/articulated_body.hpp"
+#include "constrained_dynamics/formulations/kane_minimal.hpp"
 
 namespace constrained_dynamics
 {
 
-/// The fastest robust path, "auto". For a RigidBodySystem `Dynamics::solve` then goes along the
-/// tree of bodies: one articulated-body recursion carries the rows from the tips to the root and
-/// eliminates each where the joints it touches end (E21, E22). Neither Q nor A is built, and cost
-/// grows with the number of bodies where loops are local.
-///
-/// Where that path finds rows or inertia not clearly regular, or rows that contradict each other,
-/// and for all other systems, this is KaneNonminimal, which judges by a factorisation of A itself.
-class CONSTRAINED_DYNAMICS_EXPORT Automatic : public KaneNonminimal
+/// The fastest robust path, "auto": ArticulatedBody where there is a tree of bodies. Where that
+/// declines, for all other systems, and where rows and terms were asked for at this state already,
+/// KaneMinimal, which judges by a factorisation of A itself.
+class CONSTRAINED_DYNAMICS_EXPORT Automatic : public Formulation
 {
 public:
   const char * name() const noexcept CD_NONBLOCKING override { return "auto"; }
+  std::unique_ptr<FormulationData> make_data(const ConstrainedSystem & system) const override;
+  const RowFormulation & row_form() const noexcept override { return rows_; }
+
+protected:
+  Status do_solve(Evaluation & evaluation, FormulationData & data, Solution & solution)
+    const noexcept CD_NONBLOCKING override;
+  void do_measure(Evaluation & evaluation, FormulationData & data) const override;
+
+private:
+  ArticulatedBody tree_;
+  KaneMinimal rows_;
 };
 
 }  // namespace constrained_dynamics

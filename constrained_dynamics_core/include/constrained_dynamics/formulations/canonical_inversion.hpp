@@ -20,11 +20,12 @@ namespace constrained_dynamics
 /// Householder QR of the rows that are left after the decision about rank.
 ///
 /// Exists for symmetric positive definite Q only, else kSingularInertia.
-class CONSTRAINED_DYNAMICS_EXPORT CanonicalInversion : public Formulation
+class CONSTRAINED_DYNAMICS_EXPORT CanonicalInversion : public RowFormulation
 {
 public:
   const char * name() const noexcept CD_NONBLOCKING override { return "canonical_inversion"; }
   std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
+  using RowFormulation::make_data;
 
   /// Constraint part of R u̇ (n) of the last solve with output. @pre data was made by this class.
   static const Eigen::VectorXd & constraint_part(const FormulationData & data);
@@ -42,7 +43,7 @@ public:
     VectorRef canonical_acceleration) noexcept CD_NONBLOCKING;
 
 protected:
-  Status do_solve(
+  Status do_solve_rows(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING override;
 };

@@ -26,7 +26,7 @@ namespace constrained_dynamics
 ///   kept as well, and with them the zeros of A, so that a solve searches for nothing.
 ///
 /// Q as for KaneNonminimal: only BᵀQB must be positive definite, or regular where Q is unsymmetric.
-class CONSTRAINED_DYNAMICS_EXPORT CoordinatePartition : public Formulation
+class CONSTRAINED_DYNAMICS_EXPORT CoordinatePartition : public RowFormulation
 {
 public:
   enum class Mode
@@ -49,6 +49,7 @@ public:
   const char * name() const noexcept CD_NONBLOCKING override;
   /// @throw std::invalid_argument where a selected speed is not below `speed_count`.
   std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
+  using RowFormulation::make_data;
 
   /// Whether the mode partitions at all.
   bool has_independent_speeds() const noexcept override { return mode_ != Mode::kFullCoordinates; }
@@ -72,7 +73,7 @@ public:
   static Work work(const FormulationData & data);
 
 protected:
-  Status do_solve(
+  Status do_solve_rows(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING override;
   Status do_correct(

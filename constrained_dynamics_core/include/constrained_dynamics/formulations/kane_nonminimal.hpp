@@ -12,16 +12,20 @@
 namespace constrained_dynamics
 {
 
-/// The nonminimal Kane form (E4 to E8), the reference form of the seeds. Speeds are partitioned by
-/// pivoting with hysteresis; T of (E6) is not factored, the equivalent reduced equations are:
-///     u̇ = A2ᵀ ẇ + [β; 0],  (A2 Q A2ᵀ) ẇ = A2 (h − Q [β; 0]).
-/// Q need not be positive definite, only A2 Q A2ᵀ; it need not be symmetric either (active forces
-/// that contain accelerations).
-class CONSTRAINED_DYNAMICS_EXPORT KaneNonminimal : public Formulation
+/// The nonminimal Kane form, the reference form of the seeds: n equations of motion for all speeds,
+///     (E6) T u̇ = V,   T = [A1; A2 Q],   V = [β; A2 h],   A1 = [I −K],   A2 = [Kᵀ I].
+/// T is formed and factored as it stands (LU with row exchanges), without use of the symmetry of Q.
+/// Speeds are partitioned by pivoting with hysteresis. Q need not be positive definite nor
+/// symmetric (active forces that contain accelerations); T is regular where A2 Q A2ᵀ is.
+///
+/// KaneMinimal solves p = n − rank equations instead and is faster; the two share the partition, K
+/// and β, and nothing else.
+class CONSTRAINED_DYNAMICS_EXPORT KaneNonminimal : public RowFormulation
 {
 public:
   const char * name() const noexcept CD_NONBLOCKING override { return "kane_nonminimal"; }
   std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
+  using RowFormulation::make_data;
 
   /// The factorisation of the last solve, for reports. @pre data was made by this class.
   static const RowFactorisation & factorisation(const FormulationData & data);
@@ -33,7 +37,7 @@ public:
     CD_NONBLOCKING;
 
 protected:
-  Status do_solve(
+  Status do_solve_rows(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING override;
 };

@@ -42,7 +42,7 @@ public:
 /// Householder QR of the rows, so that its rows are orthonormal, or from the user.
 ///
 /// Exists for symmetric positive definite Q only (E12), else kSingularInertia.
-class CONSTRAINED_DYNAMICS_EXPORT Projection : public Formulation
+class CONSTRAINED_DYNAMICS_EXPORT Projection : public RowFormulation
 {
 public:
   /// @param complement N for every solve after a `prepare`, which Dynamics does; then the statuses
@@ -51,6 +51,7 @@ public:
 
   const char * name() const noexcept CD_NONBLOCKING override { return "projection"; }
   std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
+  using RowFormulation::make_data;
 
   /// Solves with the complement N (p × n) of the user instead of one from a QR; p = n − rank.
   /// Statuses: those of `solve`; kSizeMismatch where N is not p × n, kNonFiniteInput,
@@ -66,7 +67,7 @@ public:
 protected:
   Status do_prepare(const SystemData & system, FormulationData & data) const noexcept
     CD_NONBLOCKING override;
-  Status do_solve(
+  Status do_solve_rows(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING override;
 

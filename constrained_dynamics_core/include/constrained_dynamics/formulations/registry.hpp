@@ -12,7 +12,8 @@
 namespace constrained_dynamics
 {
 
-/// Ids that make_formulation knows: "auto", then the id of every formulation.
+/// Ids of the formulations that solve every problem: "auto", then the others. make_formulation also
+/// knows "articulated_body", which declines some problems.
 CONSTRAINED_DYNAMICS_EXPORT std::vector<std::string> formulation_names();
 
 /// A formulation by its id; "auto" is the fastest robust path, see Automatic.

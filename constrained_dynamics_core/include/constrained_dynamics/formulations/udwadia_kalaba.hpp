@@ -18,14 +18,15 @@ namespace constrained_dynamics
 /// come back by one step of iterative refinement.
 ///
 /// Exists for symmetric positive definite Q only, else kSingularInertia.
-class CONSTRAINED_DYNAMICS_EXPORT UdwadiaKalaba : public Formulation
+class CONSTRAINED_DYNAMICS_EXPORT UdwadiaKalaba : public RowFormulation
 {
 public:
   const char * name() const noexcept CD_NONBLOCKING override { return "udwadia_kalaba"; }
   std::unique_ptr<FormulationData> make_data(int speed_count, int max_row_count) const override;
+  using RowFormulation::make_data;
 
 protected:
-  Status do_solve(
+  Status do_solve_rows(
     const RowProblem & problem, const RankOptions & options, FormulationData & data,
     RowSolution & solution) const noexcept CD_NONBLOCKING override;
 };

@@ -47,20 +47,20 @@ private:
   double damping_;
 };
 
-/// f = Cᵀ (stiffness (wish − q)) − damping u, over coordinates with a wish.
+/// f = Cᵀ (stiffness (desired − q)) − damping u, over the given coordinates.
 class CONSTRAINED_DYNAMICS_EXPORT Posture : public NullSpaceTerm
 {
 public:
-  /// @param wishes coordinates with their values. @param stiffness, damping ≥ 0; damping acts on
+  /// @param desired coordinates with their values. @param stiffness, damping ≥ 0; damping acts on
   /// the rates of the same coordinates.
   /// @throw std::invalid_argument for unknown names, numbers out of range.
   Posture(
-    const System & system, const std::vector<std::pair<std::string, double>> & wishes,
+    const System & system, const std::vector<std::pair<std::string, double>> & desired,
     double stiffness, double damping);
   void add(const SystemData & data, VectorRef force) const noexcept CD_NONBLOCKING override;
 
 private:
-  std::vector<std::pair<int, double>> wishes_;
+  std::vector<std::pair<int, double>> desired_;
   double stiffness_;
   double damping_;
 };

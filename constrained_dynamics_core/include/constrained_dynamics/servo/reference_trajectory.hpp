@@ -16,14 +16,14 @@
 #include "constrained_dynamics/status.hpp"
 
 /// @file
-/// What a servo-constraint shall follow as a function of time.
+/// What a servo-constraint follows as a function of time.
 ///
 ///     const auto path = make_minimum_jerk(servo, from, to, 0.0, 2.0);
-///     SmoothStart reference(path, 0.5);                 // one a thread
+///     SmoothStart reference(path, 0.5);                 // one per thread
 ///     reference.start(t0, measured);                     // from where the robot is
 ///     reference.evaluate(t, workspace.reference(0));     // each cycle
 ///
-/// Values. Of rows: one number each, in their order; the wished φ of position rows, ψ of velocity
+/// Values. Of rows: one number each, in their order; the desired φ of position rows, ψ of velocity
 /// rows, λ of force rows. Of a pose: x y z, roll pitch yaw as in Pose or a quaternion x y z w, in
 /// this order; the counts tell: 7 or 6 for any rows, 3 (x y z) for rows of position alone, 4
 /// (quaternion) or 3 (roll pitch yaw) for rows of orientation alone. What is left out is zero.
@@ -116,6 +116,17 @@ private:
 
 using ReferencePointer = std::shared_ptr<const ReferenceTrajectory>;
 
+/// What the tasks of a servo law follow. Empty vectors: nothing of that kind.
+struct TaskTrajectories
+{
+  /// Of each task; null: it holds what it finds at the start, or has the value that its rows say
+  /// (ServoConstraint::start_reference).
+  std::vector<ReferencePointer> references;
+  /// Time in which each reference is joined from where the system is at the start [s], ≥ 0; 0: at
+  /// once.
+  std::vector<double> smooth_start;
+};
+
 // All below throw std::invalid_argument naming the servo-constraint, the value and what is allowed
 // for counts that do not fit and numbers that are not finite or out of range.
 
@@ -179,7 +190,7 @@ CONSTRAINED_DYNAMICS_EXPORT ReferencePointer make_curve(
 /// derivatives, goes to zero within a duration as a polynomial of degree 5; that of orientations as
 /// rotation vector. At the start the reference is what was measured, at the end and behind it the
 /// trajectory, both exactly with two derivatives. Without a start it is the trajectory itself.
-/// One a thread; memory is taken once.
+/// Use one per thread; memory is taken once.
 class CONSTRAINED_DYNAMICS_EXPORT SmoothStart
 {
 public:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,7 @@
 #include <Eigen/Core>
 
 #include "constrained_dynamics/constraints/constraint.hpp"
-#include "constrained_dynamics/dynamics/stabilisation.hpp"
+#include "constrained_dynamics/constraints/stabilisation.hpp"
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/model/system.hpp"
 #include "constrained_dynamics/status.hpp"
@@ -20,19 +21,19 @@
 namespace constrained_dynamics
 {
 
-/// What a servo-constraint shall follow at one instant. Sizes are set once by
+/// What a servo-constraint follows at one instant. Sizes are set once by
 /// ServoConstraint::make_reference.
 struct ServoReference
 {
-  /// Wished values of position rows; of a pose x y z qx qy qz qw; of forces the multipliers.
+  /// Desired values of position rows; of a pose x y z qx qy qz qw; of forces the multipliers.
   Eigen::VectorXd position;
-  /// Their rates, and wished values of velocity rows; of a pose velocity and angular velocity.
+  /// Their rates, and desired values of velocity rows; of a pose velocity and angular velocity.
   Eigen::VectorXd velocity;
   /// Second derivatives of position rows, first ones of velocity rows.
   Eigen::VectorXd acceleration;
 };
 
-/// What ServoLaw::prepare makes of the reference of a servo-constraint.
+/// What ServoLaw::reset makes of the reference of a servo-constraint.
 enum class StartReference
 {
   /// It stays as it is, zero unless set: the rows say the desired value themselves, as the formula
@@ -59,6 +60,11 @@ struct CONSTRAINED_DYNAMICS_EXPORT ErrorDynamics
   /// @throw std::invalid_argument for numbers that are not negative, or matrices that are not
   /// square, not finite or not stable.
   static ErrorDynamics from_gains(Gain velocity, Gain position, Gain first_order);
+
+  /// Sets numbers as from_stiffness does, without its checks. Real-time safe: yes.
+  void set_stiffness(double stiffness, double damping_ratio) noexcept CD_NONBLOCKING;
+  /// Stiffness and damping ratio of gains that from_stiffness could have made; none of others.
+  std::optional<std::pair<double, double>> stiffness_and_damping_ratio() const;
 };
 
 /// Something that the controls shall achieve, as rows whose error e the controls drive to zero.
@@ -83,6 +89,15 @@ public:
   int position_size() const { return position_size_; }
   int velocity_size() const { return velocity_size_; }
   StartReference start_reference() const { return start_reference_; }
+  /// Rows of the passive set whose multipliers are the rows of this servo-constraint; empty: its
+  /// rows are about motion.
+  const std::vector<int> & force_rows() const { return force_rows_; }
+  /// Whether the reference is the motion of a frame: x y z qx qy qz qw.
+  bool has_pose_reference() const { return position_size_ == 7 && velocity_size_ == 6; }
+  /// Names of the values of a reference: the row labels, of a pose x y z qx qy qz qw.
+  std::vector<std::string> value_names() const;
+  /// Names of their rates: the row labels, of a pose x y z rx ry rz.
+  std::vector<std::string> rate_names() const;
 
   /// A reference of zeros (of a pose the identity). Real-time safe: no.
   ServoReference make_reference() const;
@@ -102,11 +117,13 @@ public:
     ServoReference & out) const noexcept CD_NONBLOCKING;
 
 protected:
-  /// @throw std::invalid_argument for an empty name, no rows or duplicate labels.
+  /// @param force_rows see `force_rows`: none, or one per row.
+  /// @throw std::invalid_argument for an empty name, no rows or duplicate labels, another number of
+  /// force rows.
   ServoConstraint(
     std::string name, std::string type, const System & system, std::vector<RowDescription> rows,
     int position_size, int velocity_size, int scratch_size,
-    StartReference start_reference = StartReference::kMeasured);
+    StartReference start_reference = StartReference::kMeasured, std::vector<int> force_rows = {});
 
   virtual Status do_evaluate(
     const SystemData & data, ConstraintScratch & scratch, const ServoReference & reference,
@@ -126,10 +143,11 @@ private:
   int velocity_size_;
   int scratch_size_;
   StartReference start_reference_;
+  std::vector<int> force_rows_;
 };
 
-/// Any constraint as a servo-constraint: what φ, φ̇ or ψ would be zero for a passive constraint
-/// shall follow the reference r, row by row:
+/// Any constraint as a servo-constraint: the φ, φ̇ or ψ that a passive constraint keeps at zero
+/// follows the reference r, row by row:
 ///     e = φ − r,  ė = φ̇ − ṙ,  b ← b + r̈;      e = ψ − r,  b ← b + ṙ (velocity rows).
 /// A coordinate (JointCoupling of one coordinate), a distance, a formula of q, u and t, an energy.
 /// Type id: that of the constraint. Rows must be of position or velocity level.
@@ -155,9 +173,9 @@ private:
   std::shared_ptr<const Constraint> constraint_;
 };
 
-/// Multipliers of a passive constraint that shall have wished values: the normal force of a
-/// contact, the internal force of a closed loop. The rows are not accelerations but forces, linear
-/// in the controls: λ_i(τ) = reference. Signs as they are reported. Type id "force".
+/// Multipliers of a passive constraint with desired values: the normal force of a contact, the
+/// internal force of a closed loop. The rows are not accelerations but forces, linear in the
+/// controls: λ_i(τ) = reference. Signs as they are reported. Type id "force".
 class CONSTRAINED_DYNAMICS_EXPORT ForceServo : public ServoConstraint
 {
 public:
@@ -166,9 +184,6 @@ public:
   ForceServo(
     std::string name, const ConstraintSet & passive, const std::string & constraint,
     const std::vector<std::string> & labels = {});
-
-  /// Rows of the passive set that λ is wished for.
-  const std::vector<int> & passive_rows() const { return passive_rows_; }
 
 protected:
   /// There is no error of the motion; the law reads λ itself.
@@ -183,8 +198,6 @@ private:
   ForceServo(
     std::string name, const ConstraintSet & passive,
     std::pair<std::vector<RowDescription>, std::vector<int>> rows);
-
-  std::vector<int> passive_rows_;
 };
 
 }  // namespace constrained_dynamics

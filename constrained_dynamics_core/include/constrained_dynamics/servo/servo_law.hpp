@@ -11,7 +11,6 @@
 #include <Eigen/Core>
 
 #include "constrained_dynamics/dynamics/dynamics.hpp"
-#include "constrained_dynamics/dynamics/reduction.hpp"
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/servo/null_space.hpp"
 #include "constrained_dynamics/servo/reference_trajectory.hpp"
@@ -20,12 +19,11 @@
 #include "constrained_dynamics/types.hpp"
 
 /// @file
-/// Servo-constraints: torques that make a constrained system do what is wished, and what is left
-/// to choose.
+/// Servo-constraints: torques that realise desired motions and forces of a constrained system, and
+/// the freedom that they leave.
 ///
 ///     ServoLaw law(dynamics, {{std::make_shared<PoseServo>("hand", *system, "tool", "world")}});
-///     ServoWorkspace servo(law);
-///     law.prepare(state, servo);                       // once
+///     ServoWorkspace servo(law, state);                     // once
 ///     servo.reference(0).position << x, y, z, 0, 0, 0, 1;
 ///     const Status status = law.evaluate(t, q, u, servo);   // each cycle
 ///     servo.result().inputs;                            // τ
@@ -33,7 +31,6 @@
 namespace constrained_dynamics
 {
 
-class ForceServo;
 class ServoLaw;
 
 /// Which of the controls that realise the servo-constraints is taken.
@@ -96,12 +93,12 @@ struct FrictionCone
   double side = -1.0;
 };
 
-struct ServoOptions
+struct CONSTRAINED_DYNAMICS_EXPORT ServoOptions
 {
   ServoMetric metric = ServoMetric::kMoorePenrose;
   /// Directions of S below this fraction of their usual size are damped: their torque stays
-  /// bounded and the status is kSingular. Rows count in units of the size that ServoLaw::prepare
-  /// found for each.
+  /// bounded and the status is kSingular. Rows count in units of the usual size that
+  /// ServoLaw::reset found for each.
   double singular_tolerance = 1e-3;
   /// Largest ‖S τ − z‖ relative to ‖z‖ + ‖S‖‖τ‖ with which the rows count as realised.
   double consistency_tolerance = 1e-8;
@@ -112,6 +109,9 @@ struct ServoOptions
   /// Time from one evaluation to the next [s], for rate limits.
   double period = 0.0;
   MotionLimits motion_limits;
+
+  /// Whether there are limits of inputs, or cones.
+  bool has_limits() const;
 };
 
 /// How many controls realise the servo-constraints.
@@ -119,8 +119,8 @@ enum class ServoSolution
 {
   kOne,   ///< null(S) = {0}
   kMany,  ///< null(S) is free: y acts
-  /// z of the first level is not in the range of S; the controls come closest. (Later levels may
-  /// give way to earlier ones; ServoResult::gave_way tells.)
+  /// z of the first level is not in the range of S; the controls come closest. Tasks of later
+  /// levels may be relaxed for earlier ones; ServoResult::relaxed tells.
   kNone,
 };
 
@@ -133,7 +133,7 @@ struct ServoResult
   Eigen::VectorXd inputs;      ///< τ (l)
   Eigen::VectorXd particular;  ///< its part S⁺ z (l); of limited controls all of them
   Eigen::VectorXd null_part;   ///< its part (I − S⁺ S) y (l); of limited controls 0
-  Eigen::VectorXd error;       ///< e of the rows (m_s); of force rows λ − wish after the solve
+  Eigen::VectorXd error;       ///< e of the rows (m_s); of force rows λ − λ desired
   Eigen::VectorXd error_rate;  ///< ė (m_s), 0 of force rows
   Eigen::VectorXd residual;    ///< S τ − z (m_s): what the rows miss
   ServoSolution solution = ServoSolution::kOne;
@@ -147,80 +147,67 @@ struct ServoResult
   /// Of each coordinate, whether a limit of its position or velocity binds.
   std::vector<bool> at_motion_limit;
   /// False: limits of the inputs or passive constraints do not let the controls keep the limits of
-  /// position and velocity. They come as close as possible, and the tasks give way to a stop.
+  /// position and velocity. They come as close as possible, and the tasks are relaxed for a stop.
   bool motion_limits_met = true;
   /// Of ServoMetric::kIdeal: whether the motion is what ideal passive constraints would give
   /// (E15').
   bool ideal = false;
-  /// Of each task, whether its rows are missed: by limits, contradiction, or what goes before it.
-  std::vector<bool> gave_way;
+  /// Of each task, whether it was relaxed: its rows are missed because of limits, a contradiction,
+  /// or tasks of earlier levels.
+  std::vector<bool> relaxed;
 };
 
-/// Every byte of a servo law that changes: references, gains, scratch, result. One a thread.
+/// Everything of a servo law that changes: references, gains, memory of the cycle, result. Use one
+/// per thread. The law must outlive it.
 class CONSTRAINED_DYNAMICS_EXPORT ServoWorkspace
 {
 public:
-  explicit ServoWorkspace(const ServoLaw & law);
+  /// Memory for a law, ready at a state as it will be in operation (see ServoLaw::reset).
+  /// Real-time safe: no.
+  /// @throw std::invalid_argument where rows cannot be evaluated at the state.
+  ServoWorkspace(const ServoLaw & law, const State & state);
   ~ServoWorkspace();
   ServoWorkspace(ServoWorkspace &&) noexcept;
   ServoWorkspace & operator=(ServoWorkspace &&) noexcept;
 
-  /// What task i shall follow; to be set before each evaluation.
-  ServoReference & reference(int task) { return references_[static_cast<std::size_t>(task)]; }
-  const ServoReference & reference(int task) const
-  {
-    return references_[static_cast<std::size_t>(task)];
-  }
-  /// Gains of task i; may change between evaluations. Matrices must keep their size.
-  ErrorDynamics & error_dynamics(int task) { return gains_[static_cast<std::size_t>(task)]; }
-  /// Whether task i counts. Ranks of what is left are those found in the cycle, until the next
-  /// ServoLaw::prepare.
-  void set_enabled(int task, bool enabled) noexcept CD_NONBLOCKING
-  {
-    enabled_[static_cast<std::size_t>(task)] = enabled;
-  }
-  bool is_enabled(int task) const { return enabled_[static_cast<std::size_t>(task)]; }
-  /// Part of y that comes from outside (l), e.g. another controller's wish. 0 at first.
-  Eigen::VectorXd & external_null_vector() { return external_null_vector_; }
+  // Everything below is real-time safe.
 
-  const ServoResult & result() const { return result_; }
+  /// What task i follows; to be set before each evaluation.
+  ServoReference & reference(int task);
+  const ServoReference & reference(int task) const;
+  /// Gains of task i; may change between evaluations. Matrices must keep their size.
+  ErrorDynamics & error_dynamics(int task);
+  /// Whether task i counts. The ranks of the remaining tasks are those found in the cycle until the
+  /// next ServoLaw::reset.
+  void set_enabled(int task, bool enabled) noexcept CD_NONBLOCKING;
+  bool is_enabled(int task) const;
+  /// Part of y that comes from outside (l), e.g. from another controller. 0 at first.
+  Eigen::VectorXd & external_null_vector();
+
+  const ServoResult & result() const;
   /// Of the passive system: its solution with the controls, forces and wrenches.
-  const Workspace & dynamics() const { return workspace_; }
-  Workspace & dynamics() { return workspace_; }
+  const Workspace & dynamics() const;
+  Workspace & dynamics();
   /// Rows of the tasks at the last evaluation.
-  const Rows & rows() const { return rows_; }
+  const Rows & rows() const;
   /// y of the last evaluation (l).
-  const Eigen::VectorXd & null_vector() const { return y_; }
+  const Eigen::VectorXd & null_vector() const;
   /// Forgets the last controls: the next evaluation has no rate limit.
-  void forget_inputs() noexcept CD_NONBLOCKING { has_last_ = false; }
+  void forget_inputs() noexcept CD_NONBLOCKING;
   /// The controls that the rate limit counts from.
   void set_last_inputs(const ConstVectorRef & inputs) noexcept CD_NONBLOCKING;
 
+  struct Memory;
+
 private:
+  friend class ServoInputLaw;
   friend class ServoLaw;
-  struct Scratch;
+  friend class ServoRuntime;
 
-  Workspace workspace_;
-  Reduction reduction_;
-  ConstraintScratch scratch_;
-  std::vector<ServoReference> references_;
-  std::vector<ErrorDynamics> gains_;
-  std::vector<bool> enabled_;
-  Eigen::VectorXd external_null_vector_;
-  Rows rows_;
-  Eigen::VectorXd y_;
-  Eigen::VectorXd last_;
-  bool has_last_ = false;
-  ServoResult result_;
-  /// Whether the nominal ranks belong to the tasks and constraints that are switched on.
-  bool is_prepared() const noexcept CD_NONBLOCKING;
+  /// Not ready: for owners that call ServoLaw::reset before the first cycle.
+  explicit ServoWorkspace(const ServoLaw & law);
 
-  std::vector<int> nominal_rank_;  // of each level, −1: unknown
-  // What was switched on when they were found.
-  std::vector<bool> prepared_enabled_;
-  std::vector<bool> prepared_active_;
-  Eigen::VectorXd row_size_;  // usual size of each row of S
-  std::unique_ptr<Scratch> work_;
+  std::unique_ptr<Memory> memory_;
 };
 
 /// The torques that realise servo-constraints on top of the passive constraints of a Dynamics:
@@ -248,11 +235,16 @@ public:
   /// @throw std::invalid_argument naming the unknown name and those that exist.
   int task_index(const std::string & name) const;
 
-  /// Once, at a state as it will be in operation: ranks of the passive rows (Dynamics::analyse), of
-  /// S and its usual size, and references as ServoConstraint::start_reference says: as `measure`
-  /// makes them, or left alone. Real-time safe: no.
-  /// @throw std::invalid_argument where rows cannot be evaluated at the state.
-  void prepare(const State & state, ServoWorkspace & workspace) const;
+  /// Tasks of each level of priority, the level that goes first first.
+  const std::vector<std::vector<int>> & levels() const { return levels_; }
+
+  /// Makes a workspace ready at a state as it will be in operation: finds the ranks of the passive
+  /// rows (Workspace::reset), the ranks of S and the usual sizes of its rows, and sets references
+  /// as ServoConstraint::start_reference says. Again after tasks or constraints were switched, to
+  /// know the ranks of what is left. Real-time safe: no.
+  /// @throw std::invalid_argument where rows cannot be evaluated at the state, for a workspace of
+  /// another law.
+  void reset(const State & state, ServoWorkspace & workspace) const;
 
   /// Makes the reference of task i what the task has at the state of the last evaluation, rates
   /// included, accelerations 0: for transitions. Statuses as ServoConstraint::measure. Real-time
@@ -272,39 +264,13 @@ public:
     ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
 
 private:
-  friend class ServoWorkspace;
-
-  /// Whether sizes that a user may have changed are those of the law.
-  bool fits(const ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  Status evaluate_rows(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  /// S and z of all rows.
-  Status form(
-    double time, const ConstVectorRef & q, const ConstVectorRef & u,
-    ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  void begin_levels(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  void solve_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  /// Rows of a level in the norm that errors count in with ServoMetric::kIdeal.
-  void weigh_level(int level, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  void add_null_part(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  void limit(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  void limit_motion(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  /// Whether the coordinates' accelerations with the controls are within their bounds.
-  bool keeps_motion_limits(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  /// The rows of all levels, in the units that errors count in.
-  void weigh_levels(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  bool is_ideal(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  void judge(ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-
   std::shared_ptr<const Dynamics> passive_;
   std::vector<ServoTask> tasks_;
   ServoOptions options_;
   std::vector<ReferenceLayout> layouts_;
   std::vector<int> offsets_;
-  std::vector<const ForceServo *> force_of_;  // of each task; null: it is about motion
-  std::vector<std::vector<int>> levels_;      // tasks of each level, in the order of priority
+  std::vector<std::vector<int>> levels_;
   int row_count_ = 0;
-  bool uses_forces_ = false;  // force rows or cones
-  bool limited_ = false;      // limits or cones
 };
 
 }  // namespace constrained_dynamics

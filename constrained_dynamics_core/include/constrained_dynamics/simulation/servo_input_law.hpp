@@ -18,14 +18,8 @@ namespace constrained_dynamics
 {
 
 /// How a ServoLaw drives a simulation.
-struct ServoDrive
+struct ServoDrive : TaskTrajectories
 {
-  /// What each task follows; null: it holds what it finds at the start, or has the value that its
-  /// rows say (ServoConstraint::start_reference).
-  std::vector<std::shared_ptr<const ReferenceTrajectory>> references;
-  /// Time in which each reference is joined from where the system is at the start [s], ≥ 0; empty:
-  /// at once.
-  std::vector<double> smooth_start;
   /// Controls are held for this time [s]; 0: a continuous law. Only for fixed-step integrators.
   double period = 0.0;
   /// Sets what acts from outside, such as external wrenches; the law does not know of it. Its
@@ -38,7 +32,7 @@ struct ServoDrive
 class CONSTRAINED_DYNAMICS_EXPORT ServoInputLaw : public InputLaw
 {
 public:
-  /// How often the law could not do what was wished.
+  /// How often the law could not realise the tasks.
   struct Counts
   {
     long evaluations = 0;
@@ -58,6 +52,7 @@ public:
   void observe(const Workspace & workspace) noexcept CD_NONBLOCKING override;
   [[nodiscard]] Status evaluate(const System & system, SystemData & data, VectorRef inputs) noexcept
     CD_NONBLOCKING override;
+  const ServoInputLaw * as_servo() const noexcept override { return this; }
 
   const ServoLaw & law() const { return *law_; }
   /// Of the last evaluation of the law.

@@ -3,17 +3,15 @@
 
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <Eigen/Core>
 
 #include "constrained_dynamics/contact/contact.hpp"
 #include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/dynamics/input_law.hpp"
 #include "constrained_dynamics/simulation/energy_balance.hpp"
 #include "constrained_dynamics/simulation/limits.hpp"
 #include "constrained_dynamics/status.hpp"
@@ -21,31 +19,7 @@
 namespace constrained_dynamics
 {
 
-class ContactRuntime;
-class RunBook;
-
-/// Inputs τ as a function of the state. One object a simulation: it may keep scratch.
-class CONSTRAINED_DYNAMICS_EXPORT InputLaw
-{
-public:
-  virtual ~InputLaw();
-
-  /// A simulation starts, or starts again, at a state. Real-time safe: no.
-  /// @throw std::invalid_argument where the law cannot start there.
-  virtual void start(const State & state);
-
-  /// A fixed step begins: laws that hold their inputs over a period may take a sample. Real-time
-  /// safe: yes.
-  virtual void begin_step(double time) noexcept CD_NONBLOCKING;
-
-  /// Before each `evaluate`, with the constraints that are active now. Real-time safe: yes.
-  virtual void observe(const Workspace & workspace) noexcept CD_NONBLOCKING;
-
-  /// Fills τ at the state of the last System::update_kinematics on `data`; may also set what acts
-  /// on the system from outside, such as external wrenches. Real-time safe: yes.
-  [[nodiscard]] virtual Status evaluate(
-    const System & system, SystemData & data, VectorRef inputs) noexcept CD_NONBLOCKING = 0;
-};
+class SimulationCore;
 
 enum class Integrator
 {
@@ -124,6 +98,8 @@ public:
     std::shared_ptr<InputLaw> inputs = nullptr,
     std::shared_ptr<const ContactSet> contacts = nullptr);
   ~Simulation();
+  Simulation(const Simulation &) = delete;
+  Simulation & operator=(const Simulation &) = delete;
 
   /// Sets the state, analyses the rank of the rows there and finds the modes of the contacts (those
   /// that touch and approach strike at once). Real-time safe: no.
@@ -151,7 +127,7 @@ public:
   /// Ends the run that is under way, or the next one, after the step that is being made; the
   /// observer sees the state there. Status: kInterrupted. May be called from another thread and
   /// from a signal handler. Real-time safe: yes.
-  void request_stop() noexcept CD_NONBLOCKING { stop_requested_.store(true); }
+  void request_stop() noexcept CD_NONBLOCKING;
 
   /// Switches a constraint that no contact manages. Where it is switched on with a velocity that
   /// violates it, the speeds jump (E13) by an impulse that the event reports.
@@ -170,136 +146,34 @@ public:
 
   /// What happened since `start`, in the order of time. Where more happened than
   /// kEventCapacity in cycles of `step` outside of `run`, the later ones are only counted.
-  const std::vector<ContactEvent> & events() const { return events_; }
+  const std::vector<ContactEvent> & events() const;
   /// Forgets what happened so far, so that a simulation without an end keeps room for what comes.
   /// Real-time safe: yes.
-  void clear_events() noexcept CD_NONBLOCKING
-  {
-    events_.clear();
-    lost_events_ = 0;
-  }
-  long lost_event_count() const { return lost_events_; }
+  void clear_events() noexcept CD_NONBLOCKING;
+  long lost_event_count() const;
   static constexpr std::size_t kEventCapacity = 4096;
 
-  /// Whether constraints come and go in it.
+  /// Whether contacts or frictions enforce and release constraints in it.
   bool has_contacts() const;
-  /// Whether forces act that are not those of rows in force: sliding friction, Dahl's, force laws.
+  /// Whether forces other than those of enforced rows act: sliding friction, Dahl's law, force laws.
   bool has_law_forces() const;
 
-  const Dynamics & dynamics() const { return *dynamics_; }
-  const State & state() const { return state_; }
-  const Workspace & workspace() const { return workspace_; }
-  Workspace & workspace() { return workspace_; }
+  const Dynamics & dynamics() const;
+  const State & state() const;
+  const Workspace & workspace() const;
+  Workspace & workspace();
   /// Status of the last `evaluate`, in an observer that of the solution it sees.
-  Status last_status() const { return last_status_; }
+  Status last_status() const;
   /// The law of the inputs; null: τ = 0.
-  const InputLaw * input_law() const { return input_law_.get(); }
+  const InputLaw * input_law() const;
   /// τ of the last evaluation.
-  const Eigen::VectorXd & inputs() const { return input_values_; }
+  const Eigen::VectorXd & inputs() const;
   /// Kinetic and potential energy of the last evaluation [J].
   double kinetic_energy() const;
   double potential_energy() const;
 
 private:
-  Status derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept CD_NONBLOCKING;
-  /// The derivative for a stage: at a singular position, and for adaptive steps close to one, the
-  /// mean of those just before and after it.
-  Status stage_derivative(double time, const ConstVectorRef & x, VectorRef x_dot) noexcept
-    CD_NONBLOCKING;
-  /// mean_acceleration_ of the states `shift` [s] before and after x along its motion; returns the
-  /// larger condition of their rows, infinity where one is not regular.
-  double mean_beside(
-    double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
-    double shift) noexcept CD_NONBLOCKING;
-  template <typename Project>
-  Status meet_rows(const Project & project) noexcept CD_NONBLOCKING;
-  /// Normalised and on the rows. Statuses: kOk, kInconsistent (without the contacts), failures.
-  Status settle(double time, VectorRef x) noexcept CD_NONBLOCKING;
-  Status project(double time, VectorRef x) noexcept CD_NONBLOCKING;
-  void store(double time, const ConstVectorRef & x) noexcept CD_NONBLOCKING;
-  Status fixed_step(double time, double next_time) noexcept CD_NONBLOCKING;
-  /// The same without a sample of the inputs, with the modes as they are.
-  Status integrate_step(double time, double next_time) noexcept CD_NONBLOCKING;
-  /// Books the last integrate_step, which began at `time`, unless the status says that it failed.
-  void book_step(double time, Status status) noexcept CD_NONBLOCKING;
-  RunResult run_fixed(double until, double output_interval, const Observer & observer);
-  RunResult run_adaptive(double until, double output_interval, const Observer & observer);
-  RunResult run_events(double until, double output_interval, const Observer & observer);
-  RunResult finish(Status status, bool completed);
-  /// Whether somebody asked for the end; then the observer has seen the state there.
-  bool is_interrupted(const Observer & observer);
-  /// Whether everything that an observer may write is finite.
-  bool has_finite_output() const;
-  /// Solves at the state and shows it to the observer. Statuses: as evaluate, and
-  /// kNonFiniteResult, which the observer does not see.
-  Status show(const Observer & observer, bool & goes_on);
-  Status show_solved(Status solved, const Observer & observer, bool & goes_on);
-  /// Rows that statuses were about, kept for `name_rows`, which may take memory.
-  enum Trouble
-  {
-    kSingularTrouble,
-    kInconsistentTrouble,
-    kUnmetTrouble,
-    kTroubleCount,
-  };
-  /// Only the first of a run is kept, unless it `ends` the run.
-  void remember_trouble(Trouble kind, double time, const ConstVectorRef & x, bool ends) noexcept
-    CD_NONBLOCKING;
-  void name_rows();
-  void watch_limits() noexcept;
-  /// Rows and inputs at a state.
-  Status update(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
-    CD_NONBLOCKING;
-  /// Modes of the contacts for the current state and what has fired.
-  Status decide() noexcept CD_NONBLOCKING;
-  /// A fixed step with the modes that end in it.
-  Status step_with_contacts(double next_time) noexcept CD_NONBLOCKING;
-  Status apply_due_changes() noexcept CD_NONBLOCKING;
-  void record(const ContactEvent & event) noexcept CD_NONBLOCKING;
-  class Host;
-  class Motion;
-  class EventSearch;
-
-  std::shared_ptr<const Dynamics> dynamics_;
-  SimulationOptions options_;
-  std::shared_ptr<InputLaw> input_law_;
-  Workspace workspace_;
-  std::unique_ptr<ContactRuntime> contacts_;  // none: no contacts
-  std::vector<ContactEvent> events_;
-  std::vector<ScheduledChange> schedule_;
-  Eigen::VectorXd no_impulse_;
-  std::size_t next_change_ = 0;
-  long lost_events_ = 0;
-  bool may_grow_ = false;  // in a run events may take memory
-  State state_;
-  Eigen::VectorXd input_values_;
-  Eigen::VectorXd x_;
-  Eigen::VectorXd stage_;
-  Eigen::VectorXd beside_;
-  Eigen::VectorXd beside_slope_;
-  Eigen::VectorXd mean_acceleration_;
-  std::vector<Eigen::VectorXd> slopes_;
-  RunResult counts_;
-  std::unique_ptr<RunBook> run_book_;
-  RunBook * book_ = nullptr;  // while a run is under way
-  LimitWatch * limits_ = nullptr;
-  std::atomic<bool> stop_requested_{false};
-  double shown_time_ = 0.0;  // of the last output
-  std::array<Eigen::VectorXd, kTroubleCount> trouble_state_;
-  std::array<double, kTroubleCount> trouble_time_{};
-  enum class Naming : std::uint8_t
-  {
-    kNothing,
-    kDue,
-    kDone,
-  };
-  std::array<Naming, kTroubleCount> naming_{};
-  bool rows_contradict_ = false;
-  int trouble_rank_ = 0;  // of the rows that became singular
-  Status last_status_ = Status::kOk;
-  Status mode_status_ = Status::kOk;  // of the last search for modes
-  double start_time_ = 0.0;
-  long step_index_ = 0;
+  std::unique_ptr<SimulationCore> core_;
 };
 
 }  // namespace constrained_dynamics

@@ -110,7 +110,7 @@ void bind_linearisation(nb::module_ & module)
       return out;
     },
     "dynamics"_a, "state"_a, "inputs"_a = nb::none(), nb::kw_only(), "workspace"_a,
-    "Linear model about the motion through a state, inputs kept; call Dynamics.analyse before.");
+    "Linear model about the motion through a state, inputs kept.");
   module.def(
     "linearise_scenario",
     [](const Scenario & scenario)
@@ -118,7 +118,7 @@ void bind_linearisation(nb::module_ & module)
       OwnedWorkspace w(*scenario.dynamics());
       scenario.switch_constraints(w.workspace);
       const Dynamics & d = *scenario.dynamics();
-      d.analyse(scenario.initial(), w.workspace);
+      w.workspace.reset(scenario.initial());
       const std::shared_ptr<InputLaw> law = scenario.make_input_law();
       LinearModel out;
       require_output(
@@ -192,36 +192,41 @@ void bind_assembly(nb::module_ & module)
   module.def(
     "assemble_position",
     [](
-      const Dynamics & d, const VectorArgument & q, const Strings & hold, OwnedWorkspace & w,
+      const Dynamics & d, const VectorArgument & q, const Strings & hold, OwnedWorkspace * w,
       double time, double tolerance)
     {
       Eigen::VectorXd out = checked(q, d.system().coordinate_count(), "q");
       const std::vector<bool> held = flags(hold, d.system().coordinate_names(), "coordinate");
+      Workspace own = Workspace::unanalysed(d);
       require_assembled(
-        assemble_position(d, time, out, held, w.of(d), tolerance), "assemble_position");
+        assemble_position(d, time, out, held, w != nullptr ? w->of(d) : own, tolerance),
+        "assemble_position");
       return out;
     },
-    "dynamics"_a, "q"_a, "hold"_a = Strings(), nb::kw_only(), "workspace"_a, "time"_a = 0.0,
-    "tolerance"_a = 1e-12,
+    "dynamics"_a, "q"_a, "hold"_a = Strings(), nb::kw_only(), "workspace"_a.none() = nb::none(),
+    "time"_a = 0.0, "tolerance"_a = 1e-12,
     "q moved, but for the coordinates named in `hold`, until φ(q, t) = 0; from far away, too.\n"
-    "Raises RuntimeError naming the worst row.");
+    "workspace: whose active constraints count; None: all. Raises RuntimeError naming the worst "
+    "row.");
   module.def(
     "assemble_velocity",
     [](
       const Dynamics & d, const VectorArgument & q, const VectorArgument & u, const Strings & hold,
-      OwnedWorkspace & w, double time, double tolerance)
+      OwnedWorkspace * w, double time, double tolerance)
     {
+      Workspace own = Workspace::unanalysed(d);
       Eigen::VectorXd out = checked(u, d.system().speed_count(), "u");
       const std::vector<bool> held = flags(hold, d.system().speed_names(), "speed");
       require_assembled(
         assemble_velocity(
           d, time, Eigen::VectorXd(checked(q, d.system().coordinate_count(), "q")), out, held,
-          w.of(d), tolerance),
+          w != nullptr ? w->of(d) : own, tolerance),
         "assemble_velocity");
       return out;
     },
-    "dynamics"_a, "q"_a, "u"_a, "hold"_a = Strings(), nb::kw_only(), "workspace"_a, "time"_a = 0.0,
-    "tolerance"_a = 1e-12, "u likewise, until φ̇ = 0 and ψ = 0.");
+    "dynamics"_a, "q"_a, "u"_a, "hold"_a = Strings(), nb::kw_only(),
+    "workspace"_a.none() = nb::none(), "time"_a = 0.0, "tolerance"_a = 1e-12,
+    "u likewise, until φ̇ = 0 and ψ = 0.");
 }
 
 void bind_integrability(nb::module_ & module)
@@ -252,7 +257,7 @@ void bind_integrability(nb::module_ & module)
       const Dynamics & d, const VectorArgument & q, double time, int points, double spread,
       std::uint32_t seed)
     {
-      Workspace workspace(d);
+      Workspace workspace = Workspace::unanalysed(d);
       const PositionProjection project = [&](double t, Eigen::VectorXd & at)
       { return has_output(d.project_position(t, at, workspace)); };
       return analyse_integrability(

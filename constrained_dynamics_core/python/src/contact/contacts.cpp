@@ -138,7 +138,7 @@ void bind_impacts(nb::module_ & module)
 {
   nb::enum_<ImpactRole>(module, "ImpactRole", "What a constraint does in an impact.")
     .value("ABSENT", ImpactRole::kAbsent)
-    .value("IN_FORCE", ImpactRole::kInForce)
+    .value("ENFORCED", ImpactRole::kEnforced)
     .value("IMPACTING", ImpactRole::kImpacting, "two-sided, φ̇⁺ = −e φ̇⁻")
     .value("UNILATERAL", ImpactRole::kUnilateral);
   nb::enum_<ContactOutcome>(module, "ContactOutcome", "What became of a unilateral contact.")
@@ -199,7 +199,7 @@ ImpactDerivatives differentiate(
   const Dynamics & dynamics, const ImpactProblem & problem, const State & state)
 {
   const ImpactSolution checked_by_it = impact(dynamics, problem, state);
-  Workspace workspace(dynamics);
+  Workspace workspace = Workspace::unanalysed(dynamics);
   ImpactSolver solver(dynamics, problem.contacts.size());
   ImpactSolution solution(dynamics, problem.contacts.size());
   const auto n = checked_by_it.speeds.size();

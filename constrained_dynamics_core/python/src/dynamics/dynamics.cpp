@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "common.hpp"
+#include "constrained_dynamics/dynamics/constraint_record.hpp"
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/formulations/coordinate_partition.hpp"
 #include "constrained_dynamics/formulations/projection.hpp"
@@ -131,19 +132,17 @@ RowSolution solve_row_problem(
       std::to_string(n) + " as bias has");
   }
   const Eigen::VectorXd ones = Eigen::VectorXd::Ones(m);
+  const RowFormulation & form = formulation.row_form();
   const std::unique_ptr<FormulationData> data =
-    formulation.make_data(static_cast<int>(n), static_cast<int>(m));
+    form.make_data(static_cast<int>(n), static_cast<int>(m));
   // Rows of full rank are nominal; what the solve finds is in `rank`.
   const Eigen::VectorXd sizes = a.rowwise().norm();
   const Eigen::VectorXd scale = (sizes.array() > 0.0).select(sizes.cwiseInverse(), 1.0);
   const RowProblem problem{
     q, view(force), a, view(bias), scale, ones, static_cast<int>(std::min(n, m))};
   RowSolution solution;
-  solution.acceleration.setZero(n);
-  solution.constraint_force.setZero(n);
-  solution.multipliers.setZero(m);
-  solution.redundancy.setZero(m);
-  require_output(formulation.solve(problem, options, *data, solution), formulation.name());
+  solution.resize(n, m);
+  require_output(form.solve(problem, options, *data, solution), formulation.name());
   return solution;
 }
 
@@ -212,10 +211,12 @@ void bind_results(nb::module_ & module)
   def_view(state, "u", &State::u, "speeds (n), a read-only view");
 
   nb::class_<Rows> rows(
-    module, "Rows", "The rows of all constraints at the last evaluated state; read-only views.");
+    module, "Rows",
+    "The rows of all constraints at the state of a workspace; read-only views. NaN: not "
+    "evaluated.");
   def_view(rows, "position", &Rows::position, "φ (m)");
   def_view(rows, "velocity", &Rows::velocity, "φ̇ or ψ (m)");
-  def_view(rows, "jacobian", &Rows::jacobian, "A (m × n), of the last update_rows");
+  def_view(rows, "jacobian", &Rows::jacobian, "A (m × n)");
   def_view(rows, "bias", &Rows::bias, "b (m), without stabilisation");
 
   nb::class_<Wrench> wrench(module, "Wrench", "Force and torque about a point, world axes.");
@@ -228,8 +229,8 @@ void bind_results(nb::module_ & module)
 
   nb::class_<Solution> solution(
     module, "Solution",
-    "Accelerations and forces of the last successful solve. Arrays are read-only views: copy what\n"
-    "shall outlive the next solve.");
+    "Accelerations and forces of the last solve at the state of a workspace. Arrays are read-only\n"
+    "views: copy what shall outlive the next solve. NaN: no solution at this state.");
   def_view(solution, "acceleration", &Solution::acceleration, "u̇ (n)");
   def_view(solution, "constraint_force", &Solution::constraint_force, "F^c (n) (E7)");
   def_view(solution, "multipliers", &Solution::multipliers, "λ (m) (E8)");
@@ -250,7 +251,7 @@ void bind_results(nb::module_ & module)
     .def_ro("row", &RankReport::Dependency::row)
     .def_ro("others", &RankReport::Dependency::others)
     .def_ro("coefficients", &RankReport::Dependency::coefficients);
-  nb::class_<RankReport>(module, "RankReport", "What Dynamics.analyse found.")
+  nb::class_<RankReport>(module, "RankReport", "What the analysis of a workspace found.")
     .def_ro("row_count", &RankReport::row_count, "active rows")
     .def_ro("nominal_rank", &RankReport::nominal_rank, "on the manifold close to the state")
     .def_ro("rank_here", &RankReport::rank_here)
@@ -288,8 +289,27 @@ void bind_workspace(nb::module_ & module)
 {
   nb::class_<OwnedWorkspace> binding(
     module, "Workspace",
-    "Every byte that changes: scratch, rows, solution, active flags. Made once, one a thread.");
-  binding.def(nb::init<const Dynamics &>(), "dynamics"_a, nb::keep_alive<1, 2>())
+    "Everything that changes: state, terms, rows, solution, active flags. Made once, at a state; "
+    "one\n"
+    "per thread. Parts that were not evaluated at the present state read NaN.");
+  binding
+    .def(
+      nb::init<const Dynamics &, const State &>(), "dynamics"_a, "state"_a, nb::keep_alive<1, 2>(),
+      "Analyses the rows around the state, which need not satisfy the constraints.")
+    .def_static(
+      "unanalysed", [](const Dynamics & d) { return OwnedWorkspace(d); }, "dynamics"_a,
+      nb::keep_alive<0, 1>(),
+      "For what needs no ranks: assembling a first state, evaluating rows. Until `reset` "
+      "redundant\n"
+      "rows count as singular, and solves are slower.")
+    .def(
+      "reset",
+      [](OwnedWorkspace & w, const State & state) { return RankReport(w.workspace.reset(state)); },
+      "state"_a,
+      "Analyses the active rows around a state again; returns the RankReport. Worth calling after\n"
+      "constraints were switched.")
+    .def_prop_ro(
+      "rank_report", [](const OwnedWorkspace & w) { return RankReport(w.workspace.rank_report()); })
     .def_prop_ro(
       "rows", [](const OwnedWorkspace & w) -> const Rows & { return w.workspace.rows(); },
       nb::rv_policy::reference_internal)
@@ -299,15 +319,20 @@ void bind_workspace(nb::module_ & module)
       nb::rv_policy::reference_internal)
     .def_prop_ro(
       "nominal_rank", [](const OwnedWorkspace & w) { return w.workspace.nominal_rank(); });
-  const auto term = [&binding](const char * name, auto member, const char * doc)
+  const auto term = [&binding](const char * name, auto find, const char * doc)
   {
     binding.def_prop_ro(
-      name, [member](const OwnedWorkspace & w) { return view(w.workspace.terms().*member); },
+      name, [find](const OwnedWorkspace & w) { return view(find(w.workspace.terms())); },
       nb::rv_policy::reference_internal, doc);
   };
-  term("mass_matrix", &SystemTerms::mass_matrix, "Q (n × n) of the last solve_rows");
-  term("force", &SystemTerms::force, "P (n), likewise");
-  term("rates", &SystemTerms::rates, "q̇ (nq)");
+  term(
+    "mass_matrix", [](const Terms & t) -> const Eigen::MatrixXd & { return t.mass_matrix; },
+    "Q (n × n), after evaluate_terms");
+  term(
+    "force", [](const Terms & t) -> const Eigen::VectorXd & { return t.force; },
+    "P (n), after evaluate_terms");
+  term(
+    "rates", [](const Terms & t) -> const Eigen::VectorXd & { return t.rates; }, "q̇ (nq)");
 }
 
 // ---- dynamics
@@ -332,14 +357,6 @@ void bind_solving(nb::class_<Dynamics> & binding)
   const auto size = [](const Dynamics & d) -> const System & { return d.system(); };
   binding
     .def(
-      "analyse",
-      [](const Dynamics & d, const State & state, OwnedWorkspace & w)
-      { return d.analyse(state, w.of(d)); },
-      "state"_a, "workspace"_a,
-      "Nominal rank on the manifold around a state; call it once before a series of solves, so "
-      "that\n"
-      "redundant rows are told from singular positions.")
-    .def(
       "solve",
       [size](
         const Dynamics & d, const VectorArgument & q, const VectorArgument & u,
@@ -352,29 +369,48 @@ void bind_solving(nb::class_<Dynamics> & binding)
           w.of(d));
       },
       "q"_a, "u"_a, "inputs"_a = nb::none(), nb::kw_only(), "workspace"_a, "time"_a = 0.0,
-      "Accelerations, multipliers, forces and wrenches (E1 to E8) into workspace.solution, which "
-      "is\n"
-      "untouched unless has_output(status). inputs: None stands for zeros.")
+      "Accelerations, multipliers, forces and wrenches (E1 to E8) at a state into\n"
+      "workspace.solution. inputs: None stands for zeros.")
     .def(
-      "update_rows",
+      "solve",
+      [size](const Dynamics & d, const std::optional<VectorArgument> & inputs, OwnedWorkspace & w)
+      {
+        const InputArgument tau(inputs, size(d).input_count());
+        return d.solve(tau.view(), w.of(d));
+      },
+      "inputs"_a = nb::none(), nb::kw_only(), "workspace"_a,
+      "The same at the state of the workspace: with other inputs or active constraints.")
+    .def(
+      "set_state",
       [size](
         const Dynamics & d, const VectorArgument & q, const VectorArgument & u, OwnedWorkspace & w,
         double time)
       {
         const System & s = size(d);
-        return d.update_rows(
+        return d.set_state(
           time, checked(q, s.coordinate_count(), "q"), checked(u, s.speed_count(), "u"), w.of(d));
       },
-      "q"_a, "u"_a, nb::kw_only(), "workspace"_a, "time"_a = 0.0, "Kinematics and rows (E3).")
+      "q"_a, "u"_a, nb::kw_only(), "workspace"_a, "time"_a = 0.0,
+      "Puts the workspace at a state and evaluates the kinematics.")
     .def(
-      "solve_rows",
-      [size](const Dynamics & d, const std::optional<VectorArgument> & inputs, OwnedWorkspace & w)
+      "evaluate_rows",
+      [](const Dynamics & d, OwnedWorkspace & w) { return d.evaluate_rows(w.of(d)); },
+      nb::kw_only(), "workspace"_a, "Rows (E3) at the state of the workspace.")
+    .def(
+      "evaluate_terms",
+      [](const Dynamics & d, OwnedWorkspace & w) { return d.evaluate_terms(w.of(d)); },
+      nb::kw_only(), "workspace"_a, "Q, P and G at the state of the workspace.")
+    .def(
+      "evaluate_rows",
+      [size](
+        const Dynamics & d, const VectorArgument & q, const VectorArgument & u, OwnedWorkspace & w,
+        double time)
       {
-        const InputArgument tau(inputs, size(d).input_count());
-        return d.solve_rows(tau.view(), w.of(d));
+        const System & s = size(d);
+        return d.evaluate_rows(
+          time, checked(q, s.coordinate_count(), "q"), checked(u, s.speed_count(), "u"), w.of(d));
       },
-      "inputs"_a = nb::none(), nb::kw_only(), "workspace"_a,
-      "Solves for the state of the last update_rows, from A and Q.")
+      "q"_a, "u"_a, nb::kw_only(), "workspace"_a, "time"_a = 0.0, "set_state, then the rows there.")
     .def(
       "project_position",
       [size](const Dynamics & d, const VectorArgument & q, OwnedWorkspace & w, double time)
@@ -435,7 +471,8 @@ void bind_dynamics_class(nb::module_ & module)
     .def_prop_ro(
       "formulation", [](const Dynamics & d) { return std::string(d.formulation().name()); })
     .def(
-      "make_workspace", [](const Dynamics & d) { return OwnedWorkspace(d); },
+      "make_workspace",
+      [](const Dynamics & d, const State & state) { return OwnedWorkspace(d, state); }, "state"_a,
       nb::keep_alive<0, 1>())
     .def(
       "set_active",
@@ -463,7 +500,8 @@ void bind_dynamics_class(nb::module_ & module)
           if (known == name)
           {
             robot->set_external_wrench(
-              w.of(d).system_data(), index, vector3(force, "force"), vector3(torque, "torque"));
+              w.of(d).change_system_data(), index, vector3(force, "force"),
+              vector3(torque, "torque"));
             return;
           }
           ++index;
@@ -477,8 +515,30 @@ void bind_dynamics_class(nb::module_ & module)
 
 }  // namespace
 
+static void bind_records(nb::module_ & module)
+{
+  nb::class_<RowRecord>(module, "RowRecord", "One row of a constraint at a solve.")
+    .def_ro("multiplier", &RowRecord::multiplier, "λ")
+    .def_ro("position_residual", &RowRecord::position_residual, "φ")
+    .def_ro("velocity_residual", &RowRecord::velocity_residual, "φ̇ or ψ")
+    .def_ro("redundancy", &RowRecord::redundancy, "0: no row can replace it, 1: others do wholly");
+  nb::class_<WrenchRecord>(
+    module, "WrenchRecord", "The force between two bodies: both wrenches about one point.")
+    .def_ro("point", &WrenchRecord::point, "[m]")
+    .def_ro("force_on_a", &WrenchRecord::force_on_a, "[N]")
+    .def_ro("torque_on_a", &WrenchRecord::torque_on_a, "[N m]")
+    .def_ro("force_on_b", &WrenchRecord::force_on_b, "[N]")
+    .def_ro("torque_on_b", &WrenchRecord::torque_on_b, "[N m]");
+  nb::class_<ConstraintRecord>(module, "ConstraintRecord", "One constraint at a solve.")
+    .def_ro("active", &ConstraintRecord::active)
+    .def_ro("redundant", &ConstraintRecord::redundant, "other rows can replace one of it")
+    .def_ro("rows", &ConstraintRecord::rows)
+    .def_ro("wrenches", &ConstraintRecord::wrenches);
+}
+
 void bind_dynamics(nb::module_ & module)
 {
+  bind_records(module);
   bind_options(module);
   bind_formulations(module);
   bind_results(module);

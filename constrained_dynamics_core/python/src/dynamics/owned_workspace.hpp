@@ -13,7 +13,15 @@ namespace constrained_dynamics::python
 /// A Workspace that knows whose it is, so that Python cannot mix them up.
 struct OwnedWorkspace
 {
-  explicit OwnedWorkspace(const Dynamics & dynamics) : owner(&dynamics), workspace(dynamics) {}
+  /// Not analysed yet.
+  explicit OwnedWorkspace(const Dynamics & dynamics)
+  : owner(&dynamics), workspace(Workspace::unanalysed(dynamics))
+  {
+  }
+  OwnedWorkspace(const Dynamics & dynamics, const State & state)
+  : owner(&dynamics), workspace(dynamics, state)
+  {
+  }
 
   /// @throw std::invalid_argument for the workspace of another Dynamics.
   Workspace & of(const Dynamics & dynamics)

@@ -38,7 +38,7 @@ Eigen::VectorXd take_sample(
   const Eigen::Ref<const Eigen::VectorXd> & inputs)
 {
   const Solution & solution = workspace.solution();
-  const SystemTerms & terms = workspace.terms();
+  const Terms terms = workspace.terms();
   const Rows & rows = workspace.rows();
   int size = 0;
   for (const auto & part : sample_layout(dynamics))

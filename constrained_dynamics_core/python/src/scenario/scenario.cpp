@@ -83,9 +83,11 @@ void bind_scenario(nb::module_ & module)
       {
         OwnedWorkspace workspace(*s.dynamics());
         s.switch_constraints(workspace.workspace);
+        workspace.workspace.reset(s.initial());
         return workspace;
       },
-      nb::keep_alive<0, 1>(), "A workspace with what is not active at the start switched off.")
+      nb::keep_alive<0, 1>(),
+      "A workspace at the initial state, with what is not active there switched off.")
     .def(
       "run",
       [](

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "common.hpp"
-#include "constrained_dynamics/dynamics/stabilisation.hpp"
+#include "constrained_dynamics/constraints/stabilisation.hpp"
 
 namespace constrained_dynamics::python
 {

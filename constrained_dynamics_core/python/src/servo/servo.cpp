@@ -47,7 +47,7 @@ int task_of(const ServoLaw & law, const TaskKey & key)
 void bind_servo_constraints(nb::module_ & module)
 {
   nb::enum_<StartReference>(
-    module, "StartReference", "What ServoLaw.prepare makes of the reference of a servo-constraint.")
+    module, "StartReference", "What ServoLaw.reset makes of the reference of a servo-constraint.")
     .value("OWN", StartReference::kOwn, "it stays as it is: the rows say the desired value")
     .value("MEASURED", StartReference::kMeasured, "what the servo-constraint has at the state");
   nb::class_<ServoConstraint>(
@@ -61,7 +61,7 @@ void bind_servo_constraints(nb::module_ & module)
     .def_prop_ro("velocity_size", &ServoConstraint::velocity_size, "of its reference")
     .def_prop_ro(
       "start_reference", &ServoConstraint::start_reference,
-      "what ServoLaw.prepare makes of its reference")
+      "what ServoLaw.reset makes of its reference")
     .def(
       "make_reference", &ServoConstraint::make_reference,
       "A reference of zeros, of a pose the identity.")
@@ -89,8 +89,8 @@ void bind_servo_constraints(nb::module_ & module)
       "rows"_a = FrameCoincidence::all_rows(), nb::keep_alive<1, 3>());
   nb::class_<ForceServo, ServoConstraint>(
     module, "ForceServo",
-    "Multipliers of a passive constraint that shall have wished values: the force on a wall, the\n"
-    "internal force of a loop.")
+    "Multipliers of a passive constraint with desired values: the force on a wall, the internal\n"
+    "force of a loop.")
     .def(
       nb::init<std::string, const ConstraintSet &, const std::string &, const Strings &>(),
       "name"_a, "passive"_a, "constraint"_a, "labels"_a = Strings(), nb::keep_alive<1, 3>(),
@@ -137,15 +137,15 @@ void bind_null_space(nb::module_ & module)
       nb::init<const System &, double, const Strings &>(), "system"_a, "damping"_a,
       "speeds"_a = Strings(), "speeds: names; none: all.");
   nb::class_<Posture, NullSpaceTerm>(
-    module, "Posture", "f = Cᵀ stiffness (wish − q) − damping u, over coordinates with a wish.")
+    module, "Posture", "f = Cᵀ stiffness (desired − q) − damping u, over the given coordinates.")
     .def(
       "__init__",
       [](
-        Posture * self, const System & system, const std::map<std::string, double> & wishes,
+        Posture * self, const System & system, const std::map<std::string, double> & desired,
         double stiffness, double damping) {
-        new (self) Posture(system, {wishes.begin(), wishes.end()}, stiffness, damping);
+        new (self) Posture(system, {desired.begin(), desired.end()}, stiffness, damping);
       },
-      "system"_a, "wishes"_a, "stiffness"_a, "damping"_a, "wishes: coordinate → value.");
+      "system"_a, "desired"_a, "stiffness"_a, "damping"_a, "desired: coordinate → value.");
   nb::class_<AwayFromLimits, NullSpaceTerm>(
     module, "AwayFromLimits", "Pushes coordinates away from the bounds that the robot states.")
     .def(
@@ -170,7 +170,7 @@ void bind_results(nb::module_ & module)
   def_view(result, "inputs", &ServoResult::inputs, "τ (l)");
   def_view(result, "particular", &ServoResult::particular, "S⁺ z (l); all of limited controls");
   def_view(result, "null_part", &ServoResult::null_part, "(I − S⁺ S) y (l)");
-  def_view(result, "error", &ServoResult::error, "e of the rows; of force rows λ − wish");
+  def_view(result, "error", &ServoResult::error, "e of the rows; of force rows λ − λ desired");
   def_view(result, "error_rate", &ServoResult::error_rate, "ė of the rows");
   def_view(result, "residual", &ServoResult::residual, "S τ − z: what the rows miss");
   result.def_ro("solution", &ServoResult::solution)
@@ -188,7 +188,7 @@ void bind_results(nb::module_ & module)
       "motion_limits_met", &ServoResult::motion_limits_met,
       "False: no controls keep them; the tasks give way to a stop")
     .def_ro("ideal", &ServoResult::ideal)
-    .def_ro("gave_way", &ServoResult::gave_way, "of each task, whether its rows are missed");
+    .def_ro("relaxed", &ServoResult::relaxed, "of each task, whether its rows are missed");
 
   nb::class_<InputLimits>(module, "InputLimits", "Bounds of the inputs; None: none.")
     .def(
@@ -263,11 +263,21 @@ std::shared_ptr<ServoLaw> make_law(
       motion_limits});
 }
 
+const State & checked_state(const ServoLaw & law, const State & state)
+{
+  const System & system = law.passive().system();
+  if (state.q.size() != system.coordinate_count() || state.u.size() != system.speed_count())
+  {
+    throw std::invalid_argument("the state has other sizes than the system");
+  }
+  return state;
+}
+
 /// A ServoWorkspace that knows whose it is, so that Python cannot mix them up.
 struct OwnedServoWorkspace
 {
-  explicit OwnedServoWorkspace(std::shared_ptr<const ServoLaw> of)
-  : law(std::move(of)), workspace(*law)
+  OwnedServoWorkspace(std::shared_ptr<const ServoLaw> of, const State & state)
+  : law(std::move(of)), workspace(*law, checked_state(*law, state))
   {
   }
   /// @throw std::invalid_argument for the workspace of another law.
@@ -345,20 +355,12 @@ void bind_law(nb::module_ & module)
       "task"_a, "First row of a task.");
   binding
     .def(
-      "prepare",
+      "reset",
       [](const ServoLaw & law, const State & state, OwnedServoWorkspace & w)
-      {
-        const System & system = law.passive().system();
-        if (state.q.size() != system.coordinate_count() || state.u.size() != system.speed_count())
-        {
-          throw std::invalid_argument("the state has other sizes than the system");
-        }
-        law.prepare(state, w.of(law));
-      },
+      { law.reset(checked_state(law, state), w.of(law)); },
       "state"_a, "workspace"_a,
-      "Once, at a state as in operation: ranks, usual sizes, and references that hold what is "
-      "there\n"
-      "(of tasks with start_reference MEASURED; others stay as they are).")
+      "Makes a workspace ready at another state, as its constructor does: finds ranks and usual\n"
+      "sizes, and sets the references of tasks with start_reference MEASURED to what is there.")
     .def(
       "evaluate",
       [](
@@ -389,14 +391,16 @@ void bind_workspace(nb::module_ & module)
 {
   using W = OwnedServoWorkspace;
   nb::class_<W>(
-    module, "ServoWorkspace", "Every byte of a servo law that changes. Made once, one a thread.")
-    .def(nb::init<std::shared_ptr<const ServoLaw>>(), "law"_a)
+    module, "ServoWorkspace",
+    "Everything of a servo law that changes. Made once, at a state as in operation; one per "
+    "thread.")
+    .def(nb::init<std::shared_ptr<const ServoLaw>, const State &>(), "law"_a, "state"_a)
     .def(
       "reference",
       [](W & w, const TaskKey & task) -> ServoReference &
       { return w.workspace.reference(task_of(*w.law, task)); },
       "task"_a, nb::rv_policy::reference_internal,
-      "What a task shall follow; write to its arrays before each evaluation.")
+      "What a task follows; write to its arrays before each evaluation.")
     .def(
       "set_reference",
       [](W & w, const TaskKey & key, const ServoReference & given)
@@ -492,7 +496,7 @@ void bind_input_law(nb::module_ & module)
 {
   nb::class_<InputLaw>(module, "InputLaw", "Inputs τ as a function of the state.");
   nb::class_<ServoInputLaw::Counts>(
-    module, "ServoCounts", "How often a law could not do what was wished.")
+    module, "ServoCounts", "How often a law could not realise its tasks.")
     .def_ro("evaluations", &ServoInputLaw::Counts::evaluations)
     .def_ro("singular", &ServoInputLaw::Counts::singular)
     .def_ro("inconsistent", &ServoInputLaw::Counts::inconsistent)
@@ -511,7 +515,7 @@ void bind_input_law(nb::module_ & module)
         double period)
       {
         new (self)
-          ServoInputLaw(std::move(law), ServoDrive{references, smooth_start, period, nullptr});
+          ServoInputLaw(std::move(law), ServoDrive{{references, smooth_start}, period, nullptr});
       },
       "law"_a, "references"_a = std::vector<ReferencePointer>(), nb::kw_only(),
       "smooth_start"_a = std::vector<double>(), "period"_a = 0.0,
@@ -561,6 +565,7 @@ void bind_servo(nb::module_ & module)
   bind_law(module);
   bind_workspace(module);
   bind_input_law(module);
+  bind_servo_types(module);
 }
 
 }  // namespace constrained_dynamics::python

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "constrained_dynamics/dynamics/constraint_record.hpp"
 #include "constrained_dynamics/simulation/servo_input_law.hpp"
 #include "dynamics/owned_workspace.hpp"
 #include "dynamics/sample.hpp"
@@ -525,6 +526,14 @@ void bind_simulation(nb::module_ & module)
       [](const SimulationHandle & self) -> const Solution &
       { return self.simulation->workspace().solution(); },
       nb::rv_policy::reference_internal, "Of the last evaluation; read-only views.")
+    .def_prop_ro(
+      "constraint_records",
+      [](const SimulationHandle & self)
+      {
+        const Simulation & simulation = *self.simulation;
+        return constraint_records(simulation.dynamics().constraints(), simulation.workspace());
+      },
+      "What the last evaluation says about each constraint, as messages have it (copies).")
     .def_prop_ro(
       "rows",
       [](const SimulationHandle & self) -> const Rows &

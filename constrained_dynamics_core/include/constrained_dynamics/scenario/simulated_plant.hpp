@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/scenario/joint_drive.hpp"
+#include "constrained_dynamics/scenario/scenario.hpp"
+#include "constrained_dynamics/simulation/simulation.hpp"
+#include "constrained_dynamics/status.hpp"
+
+namespace constrained_dynamics
+{
+
+/// How fast a plant runs.
+struct SimulatedPlantOptions
+{
+  double step = 1e-3;            ///< of the integration [s]
+  double largest_period = 0.1;   ///< longer ones are cut: the plant slows down [s]
+  double drive_bandwidth = 100;  ///< ω of JointDrive [1/s]
+};
+
+/// The robot behind the interfaces: a scenario that is integrated with fixed steps, driven by
+/// efforts and stiff drives.
+class CONSTRAINED_DYNAMICS_EXPORT SimulatedPlant
+{
+public:
+  /// @param driven_joints joints that may follow positions or velocities.
+  /// @throw std::invalid_argument for unknown joints and options out of range.
+  SimulatedPlant(
+    const Scenario & scenario, const std::vector<std::string> & driven_joints,
+    const SimulatedPlantOptions & options);
+
+  /// Back to the initial state, without efforts and drives. Real-time safe: no.
+  /// @throw std::invalid_argument where rows cannot be evaluated there.
+  void reset();
+
+  /// Efforts of the inputs (l), to be set by the caller.
+  Eigen::VectorXd & efforts() noexcept;
+  /// Of the k-th driven joint, to be set by the caller.
+  DriveTarget & target(std::size_t k) noexcept { return *targets_[k]; }
+  /// Switches the k-th drive. Real-time safe: yes.
+  void switch_drive(std::size_t k, bool active) noexcept;
+  bool is_driven(std::size_t k) const;
+  /// What the k-th drive exerts.
+  double drive_effort(std::size_t k) const;
+
+  /// Lets a time pass in whole steps, what is left counts next time, and calls `after_step` with
+  /// the solution at each of them; then the solution belongs to the state. Statuses as
+  /// Simulation::step; where it failed the state is the last good one. Real-time safe: yes.
+  template <typename AfterStep>
+  [[nodiscard]] Status advance(
+    double period, bool at_each_step, const AfterStep & after_step) noexcept
+  {
+    Status status = Status::kOk;
+    const long count = steps_of(period);
+    for (long i = 0; i < count && has_output(status); ++i)
+    {
+      status = worse(status, simulation_->step());
+      if (has_output(status) && (at_each_step || i + 1 == count))
+      {
+        status = worse(status, simulation_->evaluate());
+        if (has_output(status))
+        {
+          after_step();
+        }
+      }
+    }
+    return status;
+  }
+
+  const Scenario & scenario() const { return scenario_; }
+  const Simulation & simulation() const { return *simulation_; }
+  const System & system() const { return scenario_.system(); }
+  /// How often a period was cut.
+  long cut_count() const { return cuts_; }
+
+private:
+  class CommandLaw;
+
+  long steps_of(double period) noexcept;
+
+  Scenario scenario_;
+  SimulatedPlantOptions options_;
+  std::shared_ptr<CommandLaw> law_;
+  std::vector<std::shared_ptr<DriveTarget>> targets_;
+  std::shared_ptr<const Dynamics> dynamics_;
+  std::unique_ptr<Simulation> simulation_;
+  int first_drive_ = 0;   // index of the constraint
+  double pending_ = 0.0;  // time that has passed outside, but not here [s]
+  long cuts_ = 0;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/dynamics/state_completion.hpp"
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/servo/inverse_dynamics.hpp"
+#include "constrained_dynamics/status.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+/// The constraint forces of a robot that others drive, from its measured motion and the efforts of
+/// its joints. Efforts that are not measured follow from the accelerations, which are filtered
+/// differences of speeds (InverseDynamics). Memory is taken once; use one per thread.
+class CONSTRAINED_DYNAMICS_EXPORT ForceObserver
+{
+public:
+  /// @param measured_coordinates, measured_speeds as StateCompletion.
+  /// @param acceleration_filter time constant [s], ≥ 0; 0: none.
+  ForceObserver(
+    std::shared_ptr<const Dynamics> dynamics, const std::vector<bool> & measured_coordinates,
+    const std::vector<bool> & measured_speeds, double acceleration_filter);
+
+  /// Begins at a state; what is not measured is a guess. Real-time safe: no.
+  /// @throw std::invalid_argument where the constraints do not determine what is not measured.
+  void start(State state);
+
+  /// Solves at the measured values; others are ignored. Real-time safe: yes.
+  /// @param period since the last cycle [s]. @param effort (l); null: not measured.
+  /// Statuses: kNonFiniteInput, those of StateCompletion::complete, InverseDynamics::find and
+  /// Dynamics::solve.
+  [[nodiscard]] Status update(
+    double period, const Eigen::VectorXd & q, const Eigen::VectorXd & u,
+    const Eigen::VectorXd * effort) noexcept CD_NONBLOCKING;
+
+  const Dynamics & dynamics() const { return *dynamics_; }
+  /// Of the last solve.
+  const Workspace & workspace() const { return workspace_; }
+  Workspace & workspace() { return workspace_; }
+  /// Last complete state.
+  const Eigen::VectorXd & q() const { return q_; }
+  const Eigen::VectorXd & u() const { return u_; }
+  /// Efforts that the forces were solved for (l).
+  const Eigen::VectorXd & effort() const { return effort_; }
+
+private:
+  Status find_effort(double period) noexcept CD_NONBLOCKING;
+
+  std::shared_ptr<const Dynamics> dynamics_;
+  double acceleration_filter_;
+  std::vector<bool> measured_coordinates_;
+  std::vector<bool> measured_speeds_;
+  Workspace workspace_;
+  StateCompletion completion_;
+  InverseDynamics inverse_dynamics_;
+  double time_ = 0.0;
+  Eigen::VectorXd q_, u_;
+  Eigen::VectorXd next_q_, next_u_;
+  Eigen::VectorXd effort_;
+  Eigen::VectorXd last_u_;
+  Eigen::VectorXd acceleration_;
+  bool has_last_ = false;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/model/system.hpp"
+#include "constrained_dynamics/types.hpp"
+
+namespace constrained_dynamics
+{
+
+/// The values of a state that are measured, each with the name of its channel: coordinate `x` is
+/// "x/position"; a speed that is the rate `dx` is "x/velocity", any other (such as "base_wz") is
+/// "<speed>/velocity"; the effort of an input is "<input>/effort".
+class CONSTRAINED_DYNAMICS_EXPORT StateChannels
+{
+public:
+  /// @param joints coordinates (joints of one degree of freedom) that are measured, or the name of
+  /// a planar, floating or ball joint, which stands for all of its coordinates and speeds.
+  /// @param with_effort whether efforts of the inputs are measured.
+  /// @throw std::invalid_argument for unknown or repeated names.
+  StateChannels(const System & system, const std::vector<std::string> & joints, bool with_effort);
+
+  /// Names of the channels.
+  const std::vector<std::string> & names() const { return names_; }
+  const std::vector<bool> & measured_coordinates() const { return measured_coordinates_; }
+  const std::vector<bool> & measured_speeds() const { return measured_speeds_; }
+  bool has_effort() const { return has_effort_; }
+
+  /// Writes the value of channel i to its place in q, u or effort. Real-time safe: yes.
+  void write(
+    std::size_t i, double value, Eigen::VectorXd & q, Eigen::VectorXd & u,
+    Eigen::VectorXd & effort) const noexcept CD_NONBLOCKING;
+
+private:
+  enum class Kind
+  {
+    kCoordinate,
+    kSpeed,
+    kEffort,
+  };
+  struct Place
+  {
+    Kind kind;
+    Eigen::Index index;
+  };
+  void add_joint(const System & system, const std::string & joint);
+  void add(Kind kind, int index, const std::string & name);
+
+  std::vector<std::string> names_;
+  std::vector<Place> places_;
+  std::vector<bool> measured_coordinates_;
+  std::vector<bool> measured_speeds_;
+  bool has_effort_;
+};
+
+}  // namespace constrained_dynamics

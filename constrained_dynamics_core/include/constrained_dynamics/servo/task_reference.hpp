@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <memory>
+
+#include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/servo/reference_trajectory.hpp"
+#include "constrained_dynamics/servo/servo_constraint.hpp"
+#include "constrained_dynamics/status.hpp"
+
+namespace constrained_dynamics
+{
+
+/// How references change over.
+struct ReferenceTimes
+{
+  double smooth_start = 1.0;  ///< [s]; in which another source of references is joined, at least
+  double stop_time = 0.2;     ///< [s], above 0; time constant with which rates die away
+  double timeout = 0.5;       ///< [s]; age at which given references are stale; 0: never
+};
+
+/// What one servo-constraint follows: the trajectory of the scenario, what is given from outside,
+/// or a hold. Changes from one to the other are joined without a jump; what is no longer given
+/// comes to rest: rates, and the values of velocity rows, die away, forces stay as they are. Memory
+/// is taken once; use one per thread.
+class CONSTRAINED_DYNAMICS_EXPORT TaskReference
+{
+public:
+  /// @param trajectory of the scenario; null: none, it holds until something is given.
+  /// @param smooth_start of the scenario; the larger one of this and ReferenceTimes counts.
+  TaskReference(
+    const ServoConstraint & servo, ReferencePointer trajectory, double smooth_start,
+    const ReferenceTimes & times);
+
+  // Everything below is real-time safe.
+
+  /// Forgets what was given and joins the trajectory from what is measured now, or comes to rest.
+  [[nodiscard]] Status restart(double time, const ServoReference & measured) noexcept
+    CD_NONBLOCKING;
+  /// Goes on from what is measured now: the trajectory or what is given is joined once more; a hold
+  /// holds what is measured.
+  [[nodiscard]] Status rejoin(double time, const ServoReference & measured) noexcept CD_NONBLOCKING;
+  /// Something to follow from outside. False, with nothing changed, where it does not fit, is not
+  /// finite or has a quaternion without length.
+  /// @param current the reference of the last cycle. @param expires whether it grows stale.
+  bool give(
+    double time, const ServoReference & reference, const ServoReference & current,
+    bool expires) noexcept CD_NONBLOCKING;
+  /// What was given is given no more: it comes to rest.
+  void release() noexcept CD_NONBLOCKING;
+  /// The reference of a cycle; `out` is untouched on failure.
+  [[nodiscard]] Status follow(double time, double period, ServoReference & out) noexcept
+    CD_NONBLOCKING;
+
+  /// Whether something from outside is followed, or held after it.
+  bool is_given() const { return source_ == Source::kGiven; }
+  /// Whether it holds because nothing is given any more, or grew stale.
+  bool is_stale() const { return source_ == Source::kGiven && coasting_; }
+
+private:
+  enum class Source
+  {
+    kTrajectory,
+    kHold,  // nothing was ever given
+    kGiven,
+  };
+  class Given;
+
+  Status hold(double time, const ServoReference & measured) noexcept CD_NONBLOCKING;
+
+  ReferenceTimes times_;
+  std::unique_ptr<SmoothStart> own_;  // null: no trajectory
+  std::shared_ptr<Given> given_;
+  std::unique_ptr<SmoothStart> join_;
+  Source source_ = Source::kHold;
+  bool coasting_ = true;
+  bool expires_ = true;
+  double age_ = 0.0;
+};
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "common.hpp"
+#include "constrained_dynamics/constraints/constraint_description.hpp"
+#include "constrained_dynamics/constraints/drawn_part.hpp"
+#include "constrained_dynamics/scenario/scenario_types.hpp"
+#include "constrained_dynamics/servo/servo_description.hpp"
+#include "constraints/key_arguments.hpp"
+#include "python_function.hpp"
+
+/// @file
+/// Types of constraints as they describe themselves. The functions that make them, one for each
+/// type, are written around make_constraint by constraint_types.py.
+
+namespace constrained_dynamics::python
+{
+
+namespace
+{
+
+/// key_values with the owner in front of what is wrong.
+KeyValues checked_keys(
+  const std::string & owner, const nb::dict & given, const std::vector<KeyDescription> & keys)
+{
+  try
+  {
+    return key_values(given, keys);
+  }
+  catch (const KeyError & error)
+  {
+    throw std::invalid_argument(
+      owner + ": " + (error.key().empty() ? "" : error.key() + ": ") + error.what());
+  }
+}
+
+}  // namespace
+
+void bind_constraint_types(nb::module_ & module)
+{
+  nb::class_<KeyDescription>(module, "KeyDescription", "One key of a type: what is allowed.")
+    .def_ro("name", &KeyDescription::name)
+    .def_ro("text", &KeyDescription::text, "Its meaning, with the unit.")
+    .def_ro("required", &KeyDescription::required)
+    .def_prop_ro("type", &key_type_text, "What its value is, e.g. 'number > 0'.")
+    .def_prop_ro("default", &default_of, "None without one.");
+  nb::class_<ConstraintDescription>(
+    module, "ConstraintDescription", "A type of constraint, as doc/types.md has it.")
+    .def_ro("type", &ConstraintDescription::type, "Stable id, e.g. 'knife_edge'.")
+    .def_ro(
+      "python_name", &ConstraintDescription::python_name,
+      "The function that makes one; empty for what scenario files alone have.")
+    .def_ro("text", &ConstraintDescription::text)
+    .def_ro("equation", &ConstraintDescription::equation, "What its rows say, on one line.")
+    .def_ro("rows", &ConstraintDescription::rows, "Labels and levels of its rows.")
+    .def_ro("keys", &ConstraintDescription::keys);
+  module.def(
+    "constraint_descriptions", &scenario_constraint_types, nb::rv_policy::reference,
+    "All types of constraints.");
+  module.def(
+    "make_constraint",
+    [](
+      const std::string & type, const std::string & name, const System & system,
+      const nb::dict & keys, const nb::dict & parameters, const nb::dict & definitions)
+    {
+      const KeyValues values =
+        checked_keys("constraint '" + name + "'", keys, constraint_description(type).keys);
+      return make_constraint(type, name, system, values, formula_names(parameters, definitions));
+    },
+    "type"_a, "name"_a, "system"_a, "keys"_a = nb::dict(), "parameters"_a = nb::dict(),
+    "definitions"_a = nb::dict(), nb::keep_alive<0, 3>(),
+    "Makes a constraint of a type with the keys of scenario files.");
+  nb::class_<DrawnPart>(module, "DrawnPart", "One part of how a constraint is drawn.")
+    .def_prop_ro(
+      "kind", [](const DrawnPart & part) { return to_string(part.kind); },
+      "plane, line, rod, sphere, disk, ellipsoid or blade")
+    .def_ro("direction", &DrawnPart::direction, "of length 1: of planes and lines in B, else in A")
+    .def_ro("offset", &DrawnPart::offset, "of a plane [m]")
+    .def_ro("size", &DrawnPart::size, "radius or semi-axes [m]");
+}
+
+void bind_servo_types(nb::module_ & module)
+{
+  module.def(
+    "servo_task",
+    [](
+      const std::string & type, const std::string & name, const ConstraintSet & constraints,
+      const nb::kwargs & keys)
+    {
+      return make_servo_task(
+        type, name, constraints,
+        checked_keys("servo task '" + name + "'", keys, servo_task_description(type).keys));
+    },
+    "type"_a, "name"_a, "constraints"_a, "keys"_a, nb::keep_alive<0, 3>(),
+    "A servo task of a type, e.g. 'pose', with the keys of doc/types.md.");
+  module.def(
+    "null_space_term",
+    [](const std::string & kind, const System & system, const nb::kwargs & keys)
+    {
+      return make_null_space_term(
+        kind, system,
+        checked_keys("null-space term '" + kind + "'", keys, null_space_description(kind).keys));
+    },
+    "kind"_a, "system"_a, "keys"_a, nb::keep_alive<0, 2>(),
+    "A null-space term of a kind, e.g. 'posture', with the keys of doc/types.md.");
+}
+
+}  // namespace constrained_dynamics::python

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "contact/cone_problem.hpp"
+#include "contact/contact_forces.hpp"
+#include "contact/contact_modes.hpp"
+#include "contact/contact_view.hpp"
+#include "contact/controlled_dynamics.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Modes of all contacts together, by the cone problem of accelerations and forces; and which of
+/// several contacts is surplus, by that of displacements.
+///
+/// Memory is taken in the constructor. Everything else is real-time safe.
+class ConeModes
+{
+public:
+  explicit ConeModes(const ContactModel & model);
+
+  /// What is open at an instant.
+  struct Question
+  {
+    const std::vector<char> & candidate;  ///< contacts that may push
+    const std::vector<char> & gives_way;  ///< planar frictions that cannot stick any longer
+  };
+  /// Which candidates push, which frictions stick and which way the others begin to slide.
+  /// Statuses: kOk, kNoUniqueSolution, those of ConeProblem::begin. @pre solve.
+  Status choose(
+    const Question & question, const ControlledDynamics & dynamics, ContactModes & modes) noexcept;
+
+  /// The same for friction alone, with the normal forces of the rows: contacts that share a load
+  /// redundantly split it in one way in the cone problem and in another with their rows, and the
+  /// direction in which slip begins depends on the split. What the first sends one way the second
+  /// may send back, at once and for ever. Repeated with the normal forces that follow; where that
+  /// does not settle the modes remain as they were. Leaves the motion solved. @pre solve.
+  Status choose_by_split(
+    ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) noexcept;
+
+  /// A closed contact that the others keep away from where its row would be met, such as one of the
+  /// four feet of a table on an uneven floor; −1: none, all of them press. @pre rows of the state.
+  int surplus(const ContactModes & modes, ControlledDynamics & dynamics) noexcept;
+
+private:
+  Status begin(
+    const ContactView & view, const Eigen::VectorXd & inputs,
+    const std::vector<char> * candidate) noexcept;
+  void add_known_frictions(const ContactView & view, const std::vector<char> * candidate) noexcept;
+  void add_given(int row, const Workspace & workspace) noexcept;
+  int add_candidates(const Question & question, const ContactView & view) noexcept;
+  ConeContact & add_contact(int owner, int & count) noexcept;
+  void add_friction(
+    const ContactView & view, int friction, bool gives_way, ConeContact & to) noexcept;
+  void add_tangents(int friction, const Workspace & workspace, ConeContact & to) noexcept;
+  Status solve(int count, const ContactView & view) noexcept;
+  bool is_at_bound(const ConeContact & contact) const noexcept;
+  void read(int count, ContactModes & modes) const noexcept;
+  void read_slip(const ConeContact & from, FrictionMode & mode) const noexcept;
+
+  const ContactModel & model_;
+  ConeProblem cone_;
+  std::vector<ConeContact> contacts_;
+  std::vector<int> owner_;  // contact, or −1 − friction
+  std::vector<FrictionMode> kept_;
+  Eigen::VectorXd row_;
+  Eigen::VectorXd force_;
+  Eigen::VectorXd zero_speeds_;
+};
+
+}  // namespace constrained_dynamics

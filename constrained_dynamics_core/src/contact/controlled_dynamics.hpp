@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <Eigen/Core>
+
+#include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/dynamics/input_law.hpp"
+
+namespace constrained_dynamics
+{
+
+/// A Dynamics with the law of its inputs, on one workspace: evaluates states for contacts and
+/// simulations, which call Dynamics nowhere else.
+///
+/// Memory is taken in the constructor. Everything else is real-time safe.
+class ControlledDynamics
+{
+public:
+  /// @param law none stands for τ = 0.
+  /// @param needs_rows whether rows of inactive constraints are wanted, as contacts do.
+  ControlledDynamics(
+    std::shared_ptr<const Dynamics> dynamics, std::shared_ptr<InputLaw> law, bool needs_rows);
+
+  const Dynamics & dynamics() const { return *dynamics_; }
+  const System & system() const { return dynamics_->system(); }
+  InputLaw * law() const { return law_.get(); }
+  const Eigen::VectorXd & inputs() const { return inputs_; }
+  const Workspace & workspace() const { return workspace_; }
+  Workspace & workspace() { return workspace_; }
+
+  /// Rank and sizes of the rows around a state, see Workspace::reset. Real-time safe: no.
+  RankReport analyse(const State & state) { return workspace_.reset(state); }
+
+  /// Kinematics, rows and inputs at a state. Statuses: those of Dynamics::evaluate_rows and of the
+  /// law.
+  Status update(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
+    CD_NONBLOCKING;
+  /// Kinematics and rows at a state, without inputs.
+  Status update_rows(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
+    CD_NONBLOCKING
+  {
+    return dynamics_->evaluate_rows(time, q, u, workspace_);
+  }
+  /// Kinematics at a state alone.
+  Status set_state(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
+    CD_NONBLOCKING
+  {
+    return dynamics_->set_state(time, q, u, workspace_);
+  }
+  /// The terms of the system at the state of the last update.
+  Status update_terms() noexcept CD_NONBLOCKING { return dynamics_->evaluate_terms(workspace_); }
+
+  /// Motion at the state of the last `update`; where contacts look at them, on rows and terms. May
+  /// be repeated after a change of given multipliers or active constraints.
+  Status solve() noexcept CD_NONBLOCKING
+  {
+    const Status status = needs_rows_ ? update_terms() : Status::kOk;
+    return status == Status::kOk ? dynamics_->solve(inputs_, workspace_) : status;
+  }
+
+  /// See Dynamics.
+  Status project_position(
+    double time, VectorRef q,
+    double singular_tolerance = Dynamics::kProjectionSingularTolerance) noexcept CD_NONBLOCKING
+  {
+    return dynamics_->project_position(time, q, workspace_, singular_tolerance);
+  }
+  Status project_velocity(
+    double time, const ConstVectorRef & q, VectorRef u,
+    double singular_tolerance = Dynamics::kProjectionSingularTolerance) noexcept CD_NONBLOCKING
+  {
+    return dynamics_->project_velocity(time, q, u, workspace_, singular_tolerance);
+  }
+
+private:
+  std::shared_ptr<const Dynamics> dynamics_;
+  std::shared_ptr<InputLaw> law_;
+  bool needs_rows_;
+  Workspace workspace_;
+  Eigen::VectorXd inputs_;
+};
+
+inline ControlledDynamics::ControlledDynamics(
+  std::shared_ptr<const Dynamics> dynamics, std::shared_ptr<InputLaw> law, bool needs_rows)
+: dynamics_(std::move(dynamics)),
+  law_(std::move(law)),
+  needs_rows_(needs_rows),
+  workspace_(Workspace::unanalysed(*dynamics_)),
+  inputs_(Eigen::VectorXd::Zero(dynamics_->system().input_count()))
+{
+}
+
+inline Status ControlledDynamics::update(
+  double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept CD_NONBLOCKING
+{
+  const Status status = needs_rows_ ? dynamics_->evaluate_rows(time, q, u, workspace_)
+                                    : dynamics_->set_state(time, q, u, workspace_);
+  if (status != Status::kOk || !law_)
+  {
+    return status;
+  }
+  law_->observe(workspace_);
+  return law_->evaluate(dynamics_->system(), workspace_.change_system_data(), inputs_);
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "model/formula_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace constrained_dynamics::detail
+{
+namespace
+{
+
+int largest_tape(const FormulaModel & model)
+{
+  int result = 1;
+  for (const FormulaProgram * program : model.programs())
+  {
+    result = std::max(result, program->tape_size());
+  }
+  return result;
+}
+
+int most_outputs(const FormulaModel & model)
+{
+  int result = 1;
+  for (const FormulaProgram * program : model.programs())
+  {
+    result = std::max(result, program->output_count());
+  }
+  return result;
+}
+
+}  // namespace
+
+FormulaData::FormulaData(const FormulaModel & model, int input_count)
+: SystemData(static_cast<int>(model.n), static_cast<int>(model.n), input_count),
+  x(model.variable_count()),
+  tape(idx(largest_tape(model))),
+  adjoint(tape.size()),
+  gradient(x.size()),
+  output(idx(most_outputs(model))),
+  dual_x(x.size()),
+  dual_tape(tape.size()),
+  dual_adjoint(tape.size()),
+  dual_gradient(x.size()),
+  dual_output(output.size()),
+  speed_matrix(Eigen::MatrixXd::Zero(model.n, model.n)),
+  speed_lu(model.n),
+  mass_times_c(model.n, model.n),
+  rate_force(Eigen::VectorXd::Zero(model.n)),
+  speed_offset(Eigen::VectorXd::Zero(model.n)),
+  row(Eigen::VectorXd::Zero(model.n)),
+  row_times_c(Eigen::VectorXd::Zero(model.n))
+{
+  terms.kinematic_matrix.setIdentity();
+}
+
+void FormulaData::load(const FormulaModel & model, const Eigen::VectorXd & accelerations) noexcept
+{
+  for (Eigen::Index i = 0; i < model.n; ++i)
+  {
+    x[idx(i)] = terms.coordinates(i);
+    x[model.rate(i)] = terms.rates(i);
+    x[model.acceleration(i)] = accelerations(i);
+  }
+  x[model.time()] = terms.time;
+}
+
+void FormulaData::differentiate_kinetic_along_motion(const FormulaModel & model) noexcept
+{
+  for (Eigen::Index i = 0; i < model.n; ++i)
+  {
+    dual_x[idx(i)] = Dual(x[idx(i)], x[model.rate(i)]);
+    dual_x[model.rate(i)] = Dual(x[model.rate(i)], x[model.acceleration(i)]);
+    dual_x[model.acceleration(i)] = 0.0;
+  }
+  dual_x[model.time()] = Dual(x[model.time()], 1.0);
+  differentiate_kinetic(model);
+}
+
+void FormulaData::differentiate_kinetic(const FormulaModel & model) noexcept
+{
+  model.kinetic.gradient(
+    dual_x.data(), dual_tape.data(), dual_adjoint.data(), 0, dual_gradient.data());
+}
+
+double update_speed_matrix(const FormulaModel & model, FormulaData & data) noexcept
+{
+  SystemTerms & terms = data.terms;
+  Eigen::MatrixXd & W = data.speed_matrix;
+  for (Eigen::Index i = 0; i < model.n; ++i)
+  {
+    data.x[model.rate(i)] = 0.0;
+  }
+  model.speeds.forward(data.x.data(), data.tape.data());
+  for (Eigen::Index i = 0; i < model.n; ++i)
+  {
+    const int output = static_cast<int>(i);
+    data.speed_offset(i) = model.speeds.output(data.tape.data(), output);
+    model.speeds.reverse(data.tape.data(), data.adjoint.data(), output, data.gradient.data());
+    for (Eigen::Index j = 0; j < model.n; ++j)
+    {
+      W(i, j) = data.gradient[model.rate(j)];
+    }
+  }
+  if (!W.allFinite())
+  {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  data.speed_lu.compute(W);
+  terms.kinematic_matrix = data.speed_lu.inverse();
+  terms.kinematic_drift = -terms.kinematic_matrix.lazyProduct(data.speed_offset);
+  const double product = W.cwiseAbs().colwise().sum().maxCoeff() *
+                         terms.kinematic_matrix.cwiseAbs().colwise().sum().maxCoeff();
+  return std::isfinite(product) ? 1.0 / product : 0.0;
+}
+
+}  // namespace constrained_dynamics::detail

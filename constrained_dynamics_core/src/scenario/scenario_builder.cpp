@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "constrained_dynamics/constraints/joint_coupling.hpp"
+#include "scenario/scenario_contacts.hpp"
+#include "scenario/scenario_formulation.hpp"
+#include "scenario/scenario_initial.hpp"
+#include "scenario/scenario_keys.hpp"
+#include "scenario/scenario_parts.hpp"
+#include "scenario/scenario_run.hpp"
+#include "scenario/scenario_servo_start.hpp"
+#include "scenario/scenario_system.hpp"
+#include "scenario/scenario_tree.hpp"
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+/// Couplings for the mimic joints of the descriptions.
+void add_mimics(
+  const ScenarioSystem & system, std::vector<std::shared_ptr<const Constraint>> & constraints,
+  std::vector<bool> & active, std::vector<std::string> & warnings)
+{
+  const RigidBodySystem & robot = *system.robot;
+  const std::vector<std::string> & names = robot.coordinate_names();
+  const auto exists = [&](const std::string & name)
+  { return std::find(names.begin(), names.end(), name) != names.end(); };
+  for (const RigidBodySystem::Mimic & mimic : robot.mimics())
+  {
+    const std::string name = mimic.joint + "_mimic";
+    const bool is_taken = std::any_of(
+      constraints.begin(), constraints.end(),
+      [&](const auto & constraint) { return constraint->name() == name; });
+    if (is_taken || !exists(mimic.joint))
+    {
+      continue;
+    }
+    if (!exists(mimic.source))
+    {
+      warnings.push_back(
+        "joint '" + mimic.joint + "' mimics '" + mimic.source + "', which does not move; ignored");
+      continue;
+    }
+    std::vector<CouplingTerm> terms = {{mimic.joint, 1.0}};
+    if (mimic.multiplier != 0.0)
+    {
+      terms.push_back({mimic.source, -mimic.multiplier});
+    }
+    constraints.push_back(
+      std::make_shared<const JointCoupling>(name, *system.system, terms, mimic.offset));
+    active.push_back(true);
+  }
+}
+
+/// Switches off in a workspace what is not active at the start.
+void switch_constraints(const std::vector<bool> & active, Workspace & workspace)
+{
+  for (std::size_t i = 0; i < active.size(); ++i)
+  {
+    workspace.set_active(static_cast<int>(i), active[i]);
+  }
+}
+
+/// The initial state on the rows of servo-constraints as well.
+State read_initial_on_servo(
+  const ScenarioReader & initial, const ScenarioReader & names, const ScenarioSystem & system,
+  const ScenarioParts & out)
+{
+  std::vector<std::shared_ptr<const Constraint>> constraints = out.constraints;
+  const auto rows = servo_rows_at_start(names, out.servo, initial.number_or("time", 0.0));
+  constraints.insert(constraints.end(), rows.begin(), rows.end());
+  DynamicsOptions options = out.dynamics->options();
+  options.stabilisation = Stabilisation::projection();
+  return make_at(
+    names,
+    [&]
+    {
+      const Dynamics dynamics(ConstraintSet(system.system, constraints), options);
+      Workspace workspace = Workspace::unanalysed(dynamics);
+      switch_constraints(out.active, workspace);
+      return read_initial(initial, system, dynamics, workspace, true);
+    });
+}
+
+/// Refuses a state that is inside a rigid obstacle, and Dahl's law on the wrong coordinate.
+void check_contacts(
+  const ScenarioReader & initial, Workspace & workspace, const ScenarioParts & out)
+{
+  const double allowed = initial.positive_or("tolerance", 1e-9);
+  const State & state = out.initial;
+  if (
+    (out.contacts->contacts().empty() && out.contacts->frictions().empty()) ||
+    out.dynamics->evaluate_rows(state.time, state.q, state.u, workspace) != Status::kOk)
+  {
+    return;
+  }
+  const ConstraintSet & set = out.dynamics->constraints();
+  for (std::size_t i = 0; i < out.contacts->contacts().size(); ++i)
+  {
+    const Contact & contact = out.contacts->contacts()[i];
+    const double depth =
+      contact.side * workspace.rows().position(set.row_offset(contact.constraint)) -
+      contact.tolerance;
+    if (
+      depth > allowed && !out.contacts->is_compliant(static_cast<int>(i)) &&
+      contact.stiffness == 0.0)
+    {
+      initial.fail_here(
+        "the initial coordinates are " + format_number(depth) + " inside contact '" +
+        set[contact.constraint].name() + "'; allowed: at most " + format_number(allowed));
+    }
+  }
+  for (const DryFriction & friction : out.contacts->frictions())
+  {
+    const int row = set.row_offset(friction.constraint);
+    if (
+      friction.dahl_stiffness > 0.0 &&
+      !(workspace.rows().jacobian.row(row) -
+        workspace.terms().kinematic_matrix.row(friction.coordinate))
+         .isZero(1e-9))
+    {
+      initial.fail_here(
+        "friction '" + set[friction.constraint].name() + "' has Dahl's law on coordinate '" +
+        out.dynamics->system().coordinate_names()[static_cast<std::size_t>(friction.coordinate)] +
+        "'; allowed: the coordinate whose rate its row is");
+    }
+  }
+}
+
+/// The constraints with those that robot descriptions state, and what comes and goes of them.
+ConstraintSet build_rows(
+  const ScenarioReader & root, const ScenarioSystem & system, ScenarioParts & out)
+{
+  ScenarioContacts contacts;
+  if (const auto constraints = root.find("constraints"))
+  {
+    out.constraints = build_constraints(*constraints, *system.system, out.active, contacts);
+  }
+  return make_at(
+    root,
+    [&]
+    {
+      if (system.robot != nullptr)
+      {
+        add_joint_frictions(root.at("system"), system, out.constraints, out.active, contacts);
+        add_mimics(system, out.constraints, out.active, out.warnings);
+      }
+      if (out.run.limits == LimitMode::kStop)
+      {
+        add_limit_stops(
+          *system.system, read_stop_restitution(root), out.constraints, contacts.contacts);
+        out.active.resize(out.constraints.size(), false);
+      }
+      ConstraintSet set(system.system, out.constraints);
+      out.contacts = std::make_shared<const ContactSet>(set, contacts.contacts, contacts.frictions);
+      if (const auto events = root.find("events"))
+      {
+        const auto initial = root.find("initial");
+        const double start = initial && initial->has("time") ? initial->at("time").number() : 0.0;
+        out.changes = read_events(*events, set, *out.contacts, start);
+      }
+      return set;
+    });
+}
+
+/// Formulas of the inputs, one each; "0" where none is given.
+std::vector<std::string> read_inputs(
+  const std::optional<ScenarioReader> & inputs, const std::vector<std::string> & names,
+  const SignalNames & of_state)
+{
+  std::vector<std::string> formulas(names.size(), "0");
+  if (!inputs)
+  {
+    return formulas;
+  }
+  for (const auto & [name, formula] : inputs->entries())
+  {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+    {
+      formula.fail_here("no such input" + suggest(name, names));
+    }
+    check_formula(of_state, formula, formula.formula());
+    formulas[static_cast<std::size_t>(found - names.begin())] = formula.formula();
+  }
+  return formulas;
+}
+
+void check_wrench(const SignalNames & of_state, const ScenarioWrench & wrench)
+{
+  for (const std::string & formula : wrench.formulas)
+  {
+    try
+    {
+      of_state.check(formula);
+    }
+    catch (const std::exception & error)
+    {
+      wrench.reader.fail_here(formula + ": allowed: a formula; " + error.what());
+    }
+  }
+}
+
+void build_signals(
+  const ScenarioReader & root, const ScenarioSystem & system, const SignalNames & of_state,
+  ScenarioParts & out)
+{
+  const std::unique_ptr<const SignalNames> of_solution =
+    signal_names(root, out.dynamics->constraints(), true);
+  const auto inputs = root.find("inputs");
+  std::vector<std::string> formulas = read_inputs(inputs, system.system->input_names(), of_state);
+  for (std::size_t i = 0; i < system.wrenches.size(); ++i)
+  {
+    const ScenarioWrench & wrench = system.wrenches[i];
+    check_wrench(of_state, wrench);
+    formulas.insert(formulas.end(), wrench.formulas.begin(), wrench.formulas.end());
+    out.wrenches.push_back(static_cast<int>(i));
+  }
+  std::vector<std::string> observed;
+  if (const auto observe = root.find("observe"))
+  {
+    for (const auto & [name, formula] : observe->entries())
+    {
+      check_formula(*of_solution, formula, formula.formula());
+      out.observable_names.push_back(name);
+      observed.push_back(formula.formula());
+    }
+  }
+  make_at(
+    root,
+    [&]
+    {
+      if (inputs || !system.wrenches.empty())
+      {
+        out.input_signals = std::make_shared<const SignalProgram>(of_state.compile(formulas));
+      }
+      out.observables = of_solution->compile(observed);
+    });
+}
+
+/// What the robot descriptions state and the scenario does not apply.
+std::vector<std::string> read_warnings(const ScenarioReader & root, const ScenarioSystem & system)
+{
+  if (system.robot == nullptr)
+  {
+    return {};
+  }
+  std::vector<std::string> warnings = system.robot->warnings();
+  if (root.at("system").boolean_or("model_friction", true))
+  {
+    // The scenario applies it.
+    warnings.erase(
+      std::remove_if(
+        warnings.begin(), warnings.end(),
+        [](const std::string & warning)
+        { return warning.find("states a dry friction") != std::string::npos; }),
+      warnings.end());
+  }
+  return warnings;
+}
+
+/// Builds everything from the expanded tree.
+/// @param nothing an empty map: sections that are absent read like it.
+void build_parts(
+  const ScenarioReader & root, const ScenarioNode & nothing, const ScenarioLoadOptions & options,
+  ScenarioParts & out)
+{
+  const auto section = [&](const std::string & key)
+  {
+    const auto found = root.find(key);
+    return found ? *found : ScenarioReader(nothing, key, root.scope());
+  };
+  const ScenarioReader initial = section("initial");
+  initial.allow_keys({"time", "q", "u", "rates", "solve", "servo", "tolerance"});
+  out.run = read_run(section("run"), initial.number_or("time", 0.0));
+  DynamicsOptions dynamics_options = read_options(section("options"));
+  dynamics_options.stabilisation =
+    read_stabilisation(section("stabilisation"), out.run.integration.step);
+
+  const ScenarioSystem system = build_system(root.at("system"), initial);
+  out.warnings = read_warnings(root, system);
+  const ConstraintSet set = build_rows(root, system, out);
+  const std::unique_ptr<const SignalNames> of_state = signal_names(root, set, false);
+  const auto formulation = root.find("formulation");
+  const std::shared_ptr<const Formulation> solver =
+    build_formulation(formulation, {*system.system, *of_state});
+  out.dynamics =
+    make_at(root, [&] { return std::make_shared<const Dynamics>(set, dynamics_options, solver); });
+  build_signals(root, system, *of_state, out);
+  out.servo = read_servo(
+    root, out.dynamics, system.robot, out.run.integration.integrator == Integrator::kDopri5);
+
+  Workspace workspace = Workspace::unanalysed(*out.dynamics);
+  switch_constraints(out.active, workspace);
+  const auto on_servo = initial.find("servo");
+  out.initial = on_servo && options.assemble
+                  ? read_initial_on_servo(initial, *on_servo, system, out)
+                  : read_initial(initial, system, *out.dynamics, workspace, options.assemble);
+  if (options.assemble)
+  {
+    check_formulation(formulation, *out.dynamics, out.initial, workspace);
+    check_contacts(initial, workspace, out);
+  }
+}
+
+}  // namespace
+
+void build_scenario(
+  const std::string & text, const std::string & source, const std::filesystem::path & folder,
+  const std::vector<std::string> & overrides, const ScenarioLoadOptions & options,
+  ScenarioParts & out)
+{
+  ScenarioNode raw = parse_scenario(text, source);
+  for (const std::string & assignment : overrides)
+  {
+    apply_override(raw, assignment);
+  }
+  ScenarioScope scope;
+  scope.source = source;
+  scope.folder = folder;
+  const ScenarioReader unexpanded(raw, "", scope);
+  unexpanded.allow_keys(scenario_keys());
+  read_names(unexpanded, scope);
+  const ScenarioNode expanded = expand_scenario(raw, scope);
+  const ScenarioReader root(expanded, "", scope);
+  out.name = root.string_or("name", std::filesystem::path(source).stem().string());
+  out.description = root.string_or("description", "");
+  out.parameters = scope.names.parameters;
+
+  ScenarioNode nothing;
+  nothing.kind = ScenarioNode::Kind::kMap;
+  nothing.line = expanded.line;
+  build_parts(root, nothing, options, out);
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics/servo/state_channels.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace constrained_dynamics
+{
+
+namespace
+{
+
+using Names = std::vector<std::string>;
+
+int find(const Names & names, const std::string & name)
+{
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+}
+
+std::string list(const Names & names)
+{
+  std::string text;
+  for (const std::string & name : names)
+  {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+StateChannels::StateChannels(const System & system, const Names & joints, bool with_effort)
+: measured_coordinates_(static_cast<std::size_t>(system.coordinate_count()), false),
+  measured_speeds_(static_cast<std::size_t>(system.speed_count()), false),
+  has_effort_(with_effort)
+{
+  for (const std::string & joint : joints)
+  {
+    add_joint(system, joint);
+  }
+  for (int i = 0; with_effort && i < system.input_count(); ++i)
+  {
+    add(Kind::kEffort, i, system.input_names()[static_cast<std::size_t>(i)]);
+  }
+}
+
+void StateChannels::add_joint(const System & system, const std::string & joint)
+{
+  const Names & coordinates = system.coordinate_names();
+  const Names & speeds = system.speed_names();
+  const int coordinate = find(coordinates, joint);
+  const int rate = find(speeds, "d" + joint);
+  const int speed = rate >= 0 ? rate : find(speeds, joint);
+  if (coordinate >= 0 || find(speeds, joint) >= 0)
+  {
+    if (coordinate >= 0)
+    {
+      add(Kind::kCoordinate, coordinate, joint);
+    }
+    if (speed >= 0)
+    {
+      add(Kind::kSpeed, speed, joint);
+    }
+    return;
+  }
+  bool found = false;
+  for (const char * suffix : {"_x", "_y", "_z", "_theta", "_qx", "_qy", "_qz", "_qw"})
+  {
+    const int part = find(coordinates, joint + suffix);
+    if (part >= 0)
+    {
+      add(Kind::kCoordinate, part, joint + suffix);
+      found = true;
+    }
+  }
+  for (const char * suffix : {"_vx", "_vy", "_vz", "_wx", "_wy", "_wz"})
+  {
+    const int part = find(speeds, joint + suffix);
+    if (part >= 0)
+    {
+      add(Kind::kSpeed, part, joint + suffix);
+    }
+  }
+  if (!found)
+  {
+    throw std::invalid_argument(
+      "joint '" + joint + "' is unknown; allowed: " + list(coordinates) + ", " + list(speeds) +
+      ", or the name of a planar, floating or ball joint");
+  }
+}
+
+void StateChannels::add(Kind kind, int index, const std::string & name)
+{
+  const char * channel = "effort";
+  if (kind != Kind::kEffort)
+  {
+    const bool is_speed = kind == Kind::kSpeed;
+    channel = is_speed ? "velocity" : "position";
+    std::vector<bool> & measured = is_speed ? measured_speeds_ : measured_coordinates_;
+    if (measured[static_cast<std::size_t>(index)])
+    {
+      throw std::invalid_argument("joint '" + name + "' is given twice; allowed: once");
+    }
+    measured[static_cast<std::size_t>(index)] = true;
+  }
+  names_.push_back(name + "/" + channel);
+  places_.push_back({kind, index});
+}
+
+void StateChannels::write(
+  std::size_t i, double value, Eigen::VectorXd & q, Eigen::VectorXd & u,
+  Eigen::VectorXd & effort) const noexcept CD_NONBLOCKING
+{
+  const Place & place = places_[i];
+  switch (place.kind)
+  {
+    case Kind::kCoordinate:
+      q(place.index) = value;
+      break;
+    case Kind::kSpeed:
+      u(place.index) = value;
+      break;
+    case Kind::kEffort:
+      effort(place.index) = value;
+      break;
+  }
+}
+
+}  // namespace constrained_dynamics

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "simulation/adaptive_stepper.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "contact/tolerances.hpp"
+
+namespace constrained_dynamics
+{
+
+AdaptiveStepper::AdaptiveStepper(SimulationCore & of, double until)
+: of_(of),
+  motion_(of),
+  stepper_(
+    motion_, of.options_.absolute_tolerance, of.options_.relative_tolerance,
+    of.options_.largest_step, static_cast<std::size_t>(of.x_.size())),
+  search_(of, stepper_),
+  is_smooth_(of.model_.is_empty() && of.schedule_.empty()),
+  x_(static_cast<std::size_t>(of.x_.size())),
+  begin_(x_),
+  slope_(x_),
+  least_advance_(tolerance::kLeastPart * (until - of.state_.time)),
+  advanced_from_(of.state_.time)
+{
+}
+
+template <typename Function>
+Status AdaptiveStepper::guarded(const Function & function)
+{
+  try
+  {
+    return function();
+  }
+  catch (const EvaluationFailed & failure)
+  {
+    return failure.status;
+  }
+  catch (const boost::numeric::odeint::odeint_error &)
+  {
+    return Status::kNotConverged;
+  }
+}
+
+double AdaptiveStepper::limit(double until, double next_change) const
+{
+  return std::min(until, next_change);
+}
+
+/// Settles a state and makes it that of the simulation.
+void AdaptiveStepper::accept(double time)
+{
+  require_output(of_.settle(time, view_of(x_)));
+  of_.store(time, view_of(x_));
+  of_.watch_limits();
+}
+
+void AdaptiveStepper::begin_phase()
+{
+  of_.load(view_of(x_));
+  const double time = of_.state_.time;
+  stepper_.initialize(x_, time, std::min(of_.options_.step, of_.options_.largest_step));
+  if (!of_.model_.is_empty())
+  {
+    motion_.measure_turning(x_, time);
+    search_.begin(time, x_);
+  }
+  starts_anew_ = false;
+}
+
+Advance AdaptiveStepper::make(double limit)
+{
+  Advance made;
+  made.status = guarded(
+    [&]
+    {
+      if (starts_anew_)
+      {
+        begin_phase();
+      }
+      start_ = stepper_.current_time();
+      const std::pair<double, double> span = stepper_.do_step(search_.turning_rate());
+      ++of_.counts_.steps;
+      step_end_ = span.second;
+      if (!(step_end_ - span.first > tolerance::kSmallestStep * std::max(1.0, std::abs(step_end_))))
+      {
+        return Status::kNotConverged;
+      }
+      begin_ = stepper_.begin_state();
+      const double end = std::min(step_end_, limit);
+      const double event =
+        of_.model_.is_empty() ? std::numeric_limits<double>::infinity() : search_.find(end);
+      made.time = std::min(event, end);
+      made.has_ended = event <= end;
+      made.may_change = made.has_ended || end < step_end_ || end >= limit;
+      return Status::kOk;
+    });
+  return made;
+}
+
+Status AdaptiveStepper::go_to(double time)
+{
+  return guarded(
+    [&]
+    {
+      stepper_.calc_state(time, x_);
+      accept(time);
+      return Status::kOk;
+    });
+}
+
+Status AdaptiveStepper::book_until(double time)
+{
+  return guarded(
+    [&]
+    {
+      book(time);
+      return Status::kOk;
+    });
+}
+
+/// Books the part of the step until a time.
+void AdaptiveStepper::book(double time)
+{
+  if (!stepper_.is_stiff())
+  {
+    of_.book_->add_dopri_step(start_, step_end_, time, view_of(begin_), of_.workspace());
+    return;
+  }
+  motion_.begin_step();
+  for (const double at : {start_, 0.5 * (start_ + time), time})
+  {
+    stepper_.calc_state(at, x_);
+    motion_.derive(x_, slope_, at);
+  }
+  of_.book_->add_sampled_step(
+    start_, time, view_of(begin_), stepper_.stiff_error(), of_.workspace());
+}
+
+Status AdaptiveStepper::arrive(const Advance & made)
+{
+  if (!has_output(made.status))
+  {
+    return made.status;
+  }
+  return guarded(
+    [&]
+    {
+      if (!made.may_change)
+      {
+        book(step_end_);
+        x_ = stepper_.current_state();
+        accept(step_end_);
+        if (x_ != stepper_.current_state())
+        {
+          stepper_.initialize(x_, step_end_, stepper_.current_time_step());
+        }
+        return Status::kOk;
+      }
+      if (!(made.time > start_))
+      {
+        of_.load(view_of(x_));
+      }
+      else if (is_smooth_)
+      {
+        book(made.time);
+        stepper_.calc_state(made.time, x_);
+      }
+      else if (stepper_.is_stiff())
+      {
+        book(made.time);
+        stepper_.step_to(made.time, x_);
+      }
+      else
+      {
+        stepper_.step_to(made.time, x_);
+        of_.book_->add_dopri_step(start_, made.time, made.time, view_of(begin_), of_.workspace());
+      }
+      accept(made.time);
+      return stop_endless(made.time);
+    });
+}
+
+/// kNotConverged where events follow each other without time passing, or with hardly any.
+Status AdaptiveStepper::stop_endless(double time)
+{
+  const double least = tolerance::kNoProgress * std::max(1.0, std::abs(start_));
+  at_once_ = time > start_ + least ? 0 : at_once_ + 1;
+  if (at_once_ > bound::kEventsAtOnce)
+  {
+    return Status::kNotConverged;
+  }
+  if (++events_ == bound::kManyEvents)
+  {
+    if (time - advanced_from_ < least_advance_)
+    {
+      return Status::kNotConverged;
+    }
+    events_ = 0;
+    advanced_from_ = time;
+  }
+  return Status::kOk;
+}
+
+Status AdaptiveStepper::depart(const Advance & made)
+{
+  if (!made.may_change)
+  {
+    return Status::kOk;
+  }
+  starts_anew_ = true;
+  if (is_smooth_)
+  {
+    return Status::kOk;  // the end of the run
+  }
+  return guarded(
+    [&]
+    {
+      of_.load(view_of(x_));
+      accept(of_.state_.time);
+      return Status::kOk;
+    });
+}
+
+}  // namespace constrained_dynamics

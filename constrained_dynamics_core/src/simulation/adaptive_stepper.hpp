@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#pragma once
+
+#include <vector>
+
+#include "simulation/event_search.hpp"
+#include "simulation/output_times.hpp"
+#include "simulation/phase_motion.hpp"
+#include "simulation/phase_stepper.hpp"
+#include "simulation/simulation_core.hpp"
+
+namespace constrained_dynamics
+{
+
+/// Adaptive steps of a run, phase by phase: with dense output, on which outputs and ends of modes
+/// are found; at ends of modes and at scheduled changes the motion starts anew.
+class AdaptiveStepper
+{
+public:
+  /// @param until end of the run [s].
+  AdaptiveStepper(SimulationCore & of, double until);
+
+  double limit(double until, double next_change) const;
+  bool reaches(double time, double due) const { return time >= due; }
+
+  /// One step, up to the first end of a mode in it and no farther than `limit`; the state stays.
+  Advance make(double limit);
+  /// Goes to the end of the step and books it.
+  Status arrive(const Advance & made);
+  /// Leaves an instant where the motion starts anew; what is enforced there is met exactly.
+  Status depart(const Advance & made);
+
+  /// Outputs within the step.
+  double next_output(const OutputTimes & output, double /*end*/) const { return output.next(); }
+  Status go_to(double time);
+  Status book_until(double time);
+
+private:
+  void book(double time);
+  void begin_phase();
+  void accept(double time);
+  Status stop_endless(double time);
+  template <typename Function>
+  Status guarded(const Function & function);
+
+  SimulationCore & of_;
+  PhaseMotion motion_;
+  PhaseStepper stepper_;
+  EventSearch search_;
+  bool is_smooth_;           // no contacts, no changes: the dense output is exact enough
+  bool starts_anew_ = true;  // before the next step
+  double start_ = 0.0;       // of the step
+  double step_end_ = 0.0;    // where it would lead to
+  StateVector x_;
+  StateVector begin_;
+  StateVector slope_;
+  int at_once_ = 0;  // events without time passing
+  int events_ = 0;
+  double least_advance_;  // of kManyEvents [s]
+  double advanced_from_;  // [s]
+};
+
+}  // namespace constrained_dynamics

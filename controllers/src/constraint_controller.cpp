@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "constrained_dynamics_controllers/constraint_controller.hpp"
+
+#include <exception>
+#include <stdexcept>
+
+#include "constrained_dynamics_controllers/controller_parameters.hpp"
+#include "constrained_dynamics_controllers/realtime_topics.hpp"
+
+namespace constrained_dynamics_controllers
+{
+
+using controller_interface::CallbackReturn;
+using controller_interface::InterfaceConfiguration;
+
+CallbackReturn ConstraintController::guarded(
+  const std::function<void()> & step, CallbackReturn failure)
+{
+  try
+  {
+    step();
+  }
+  catch (const std::exception & error)
+  {
+    RCLCPP_ERROR(get_node()->get_logger(), "%s", error.what());
+    return failure;
+  }
+  return CallbackReturn::SUCCESS;
+}
+
+// ---- lifecycle ---------------------------------------------------------------------------------
+
+CallbackReturn ConstraintController::on_init()
+{
+  return guarded(
+    [this]
+    {
+      model_listener_ = std::make_shared<model_parameters::ParamListener>(get_node());
+      declare_parameters();
+      declare_scenario_parameters(*get_node());
+    },
+    CallbackReturn::ERROR);
+}
+
+CallbackReturn ConstraintController::on_configure(const rclcpp_lifecycle::State &)
+{
+  reset();
+  const CallbackReturn result = guarded([this] { build(); }, CallbackReturn::FAILURE);
+  if (result != CallbackReturn::SUCCESS)
+  {
+    reset();
+  }
+  return result;
+}
+
+void ConstraintController::build()
+{
+  const auto node = get_node();
+  model_ = model_listener_->get_params();
+  read_parameters();
+  if (get_update_rate() == 0)
+  {
+    throw std::invalid_argument("parameter 'update_rate' is 0; allowed: above 0");
+  }
+  period_ = 1.0 / get_update_rate();
+  scenario_ = std::make_unique<const constrained_dynamics::Scenario>(load_controller_scenario(
+    *node, model_.scenario, get_robot_description(), model_.joints, uses_servo()));
+  for (const std::string & warning : scenario_->warnings())
+  {
+    RCLCPP_WARN(node->get_logger(), "%s", warning.c_str());
+  }
+  const constrained_dynamics::System & system = scenario_->system();
+  mapping_ =
+    std::make_unique<StateMapping>(system, measured_joints(system, model_), measures_effort());
+  effort_.setZero(system.input_count());
+  outputs_ = ConstraintOutputs::create(
+    node, scenario_->dynamics(), output_options(model_),
+    [this](diagnostic_msgs::msg::DiagnosticStatus & status)
+    {
+      const std::lock_guard<std::mutex> lock(callback_mutex_);
+      diagnose(status);
+    });
+  torques_ = make_realtime_writer(
+    *node, "~/torques", make_joint_message(system, joint_of_input_), model_.publish_rate);
+  set_up();
+}
+
+CallbackReturn ConstraintController::on_activate(const rclcpp_lifecycle::State &)
+{
+  const CallbackReturn result = guarded([this] { begin(); }, CallbackReturn::FAILURE);
+  active_ = result == CallbackReturn::SUCCESS;
+  return result;
+}
+
+void ConstraintController::begin()
+{
+  mapping_->bind(state_interfaces_);
+  const std::string bad = mapping_->first_not_finite(state_interfaces_);
+  if (!bad.empty())
+  {
+    throw std::invalid_argument(
+      "state interface '" + bad + "' has no finite value; allowed: finite numbers");
+  }
+  constrained_dynamics::State state = scenario_->initial();
+  read_state(state.q, state.u);
+  start(state);
+}
+
+CallbackReturn ConstraintController::on_deactivate(const rclcpp_lifecycle::State &)
+{
+  active_ = false;
+  stop();
+  return CallbackReturn::SUCCESS;
+}
+
+CallbackReturn ConstraintController::on_cleanup(const rclcpp_lifecycle::State &)
+{
+  reset();
+  return CallbackReturn::SUCCESS;
+}
+
+CallbackReturn ConstraintController::on_error(const rclcpp_lifecycle::State &)
+{
+  reset();
+  return CallbackReturn::SUCCESS;
+}
+
+void ConstraintController::reset()
+{
+  active_ = false;
+  const std::lock_guard<std::mutex> lock(callback_mutex_);
+  release();
+  torques_.reset();
+  outputs_.reset();
+  mapping_.reset();
+  scenario_.reset();
+}
+
+// ---- interfaces and outputs --------------------------------------------------------------------
+
+InterfaceConfiguration ConstraintController::state_interface_configuration() const
+{
+  InterfaceConfiguration configuration;
+  configuration.type = controller_interface::interface_configuration_type::INDIVIDUAL;
+  if (mapping_)
+  {
+    configuration.names = mapping_->interface_names();
+  }
+  return configuration;
+}
+
+std::vector<hardware_interface::StateInterface::SharedPtr>
+ConstraintController::on_export_state_interfaces_list()
+{
+  return outputs_->make_state_interfaces(get_node()->get_name());
+}
+
+void ConstraintController::publish(
+  const rclcpp::Time & time, constrained_dynamics::Status status,
+  const constrained_dynamics::Workspace & workspace, const Eigen::VectorXd & q,
+  const Eigen::VectorXd & u, const Eigen::VectorXd & torques, bool always) noexcept
+{
+  outputs_->write(time, period_, status, workspace);
+  if (torques_->is_due(period_) && (always || has_output(status)))
+  {
+    write_joint_message(time, joint_of_input_, q, u, torques, torques_->message());
+    torques_->send();
+  }
+}
+
+}  // namespace constrained_dynamics_controllers
