@@ -3,19 +3,12 @@
 
 # The front door. `make` alone lists the targets; each does the set-up, configuring and building that it needs.
 
-# Version of Pinocchio: 4.1 or 3.9.
-PINOCCHIO ?= 4.1
 # Compilers and tests at a time: one per processor, but no more than memory allows at 1.5 GB each.
 JOBS ?= $(shell awk -v n="$$(nproc)" '/^MemAvailable/ { m = int($$2 / 1500000) } \
           END { if (m < 1) m = 1; print (m < n ? m : n) }' /proc/meminfo)
 
-ifeq ($(PINOCCHIO),4.1)
-  preset := release
-  venv := .venv
-else
-  preset := release-pinocchio-$(PINOCCHIO)
-  venv := .venv-pinocchio-$(PINOCCHIO)
-endif
+preset := release
+venv := .venv
 build := build/$(preset)
 sanitizers := asan-ubsan tsan rtsan
 # Where CI is set, warnings are errors. A build folder keeps that setting, so nothing is compiled twice.
@@ -56,7 +49,6 @@ endef
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Variables:"
-	@echo "  PINOCCHIO=4.1|3.9       version of Pinocchio (now $(PINOCCHIO))"
 	@echo "  JOBS=number             compilers and tests at a time (now $(JOBS))"
 	@echo "  CI=1                    warnings are errors"
 	@echo "  BENCH=full|quick        sizes and repetitions of make bench"
@@ -105,7 +97,7 @@ bench: ## time the library and its peers on the same systems: out/bench/bench.js
 	@echo "== written: out/bench/bench.json out/bench/table.md out/bench/servo.json"
 
 gallery: ## build a site of all scenarios and of the figures of the literature: out/gallery
-	@CD_SKIP_ROS=1 setup/setup.sh --gallery $(PINOCCHIO)
+	@CD_SKIP_ROS=1 setup/setup.sh --gallery
 	$(call configure,$(preset))
 	@echo "== build: the Python package ($(JOBS) at a time)"
 	@cmake --build $(build) --parallel $(JOBS) --target constrained_dynamics_python
@@ -116,7 +108,7 @@ gallery: ## build a site of all scenarios and of the figures of the literature: 
 	@echo "== open in a browser: out/gallery/index.html"
 
 docs: ## build one site of the guides, the equations and the API pages: out/docs
-	@CD_SKIP_ROS=1 setup/setup.sh --docs $(PINOCCHIO)
+	@CD_SKIP_ROS=1 setup/setup.sh --docs
 	$(call configure,$(preset))
 	@echo "== build: the Python package ($(JOBS) at a time)"
 	@cmake --build $(build) --parallel $(JOBS) --target constrained_dynamics_python
@@ -126,7 +118,7 @@ docs: ## build one site of the guides, the equations and the API pages: out/docs
 	@echo "== open in a browser: out/docs/index.html"
 
 setup: ## install Debian packages and .venv (other targets call it)
-	@setup/setup.sh $(PINOCCHIO)
+	@setup/setup.sh
 
 build: setup ## build everything that needs no ROS
 	$(call configure,$(preset))
@@ -155,7 +147,7 @@ lint: ## check format, spelling, scripts, documents, structure; clang-tidy
 	@case "$(TIDY)" in changed | all | none) ;; *) \
 	  echo "make lint: TIDY is '$(TIDY)'; allowed are changed (the default), all and none" >&2; exit 1 ;; esac
 	@setup/setup.sh --lint
-	$(if $(filter none,$(TIDY)),,@CD_SKIP_ROS=1 setup/setup.sh $(PINOCCHIO))
+	$(if $(filter none,$(TIDY)),,@CD_SKIP_ROS=1 setup/setup.sh)
 	$(if $(filter none,$(TIDY)),,$(call configure,$(preset)))
 	@echo "== lint"
 	@$(lint_tools)/python -B setup/lint --tidy $(TIDY) --tidy-seconds $(TIDY_SECONDS) --build $(build) --jobs $(JOBS)

@@ -5,9 +5,8 @@
 # that is permitted, PyPI packages into a virtual environment. A second run finds everything in place,
 # needs no network and takes a fraction of a second.
 #
-# usage: setup/setup.sh [--sanitizers] [--bench] [--docs] [--gallery] [4.1|3.9]
+# usage: setup/setup.sh [--sanitizers] [--bench] [--docs] [--gallery]
 #        setup/setup.sh --lint
-#   4.1, 3.9       version of Pinocchio: .venv (4.1, the default) or .venv-pinocchio-3.9
 #   --sanitizers   also the compiler of the presets asan-ubsan, tsan and rtsan
 #   --bench        also the peers that `make bench` measures
 #   --docs         also what `make docs` needs
@@ -28,7 +27,6 @@ fail() {
   exit 1
 }
 
-pinocchio=4.1
 package_lists=(setup/debian-packages.txt)
 additions=()
 lint_only=
@@ -45,8 +43,7 @@ for argument in "$@"; do
       package_lists=(setup/debian-packages-lint.txt)
       lint_only=1
       ;;
-    4.1 | 3.9) pinocchio=$argument ;;
-    *) fail "PINOCCHIO is '$argument'; allowed are 4.1 (the default) and 3.9." ;;
+    *) fail "'$argument' is unknown; allowed are --sanitizers, --bench, --docs, --gallery and --lint." ;;
   esac
 done
 
@@ -189,9 +186,9 @@ if [ -n "$lint_only" ]; then
   exit 0
 fi
 
-if [ "$pinocchio" = 4.1 ]; then venv=.venv; else venv=.venv-pinocchio-$pinocchio; fi
-make_environment "$venv" "setup/requirements-pinocchio-$pinocchio.txt" 3.11 \
-  "for Pinocchio $pinocchio, some 0.5 GB to download,"
+venv=.venv
+make_environment "$venv" setup/requirements-pinocchio-4.1.txt 3.11 \
+  "for Pinocchio 4.1, some 0.5 GB to download,"
 
 # Packages of one target alone, into the same environment, each with a stamp of its own.
 for addition in "${additions[@]}"; do

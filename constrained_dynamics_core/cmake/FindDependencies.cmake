@@ -52,9 +52,9 @@ endif()
 set(Boost_NO_WARN_NEW_VERSIONS ON)
 
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
-find_package(pinocchio 3.9 CONFIG)
+find_package(pinocchio 4.1 CONFIG)
 if(NOT pinocchio_FOUND)
-  message(FATAL_ERROR "Pinocchio 3.9 or newer was not found. Run setup/setup.sh (which fills .venv), "
+  message(FATAL_ERROR "Pinocchio 4.1 or newer was not found. Run setup/setup.sh (which fills .venv), "
     "or name its place in CMAKE_PREFIX_PATH or CD_VENV.")
 endif()
 find_package(eiquadprog 1.2 CONFIG)
@@ -80,7 +80,7 @@ endif()
 set(CD_PINOCCHIO pinocchio::pinocchio_default pinocchio::pinocchio_parsers Boost::headers)
 add_library(cd_pinocchio INTERFACE)  # the same as one name, for tests
 target_link_libraries(cd_pinocchio INTERFACE ${CD_PINOCCHIO})
-# Pinocchio 3.9 itself includes the headers that Coal warns about.
+# Pinocchio includes the headers that Coal warns about.
 target_compile_definitions(cd_pinocchio INTERFACE COAL_DISABLE_HPP_FCL_WARNINGS)
 
 # Installed binaries find Pinocchio where the build found it. (CMake would leave the place out by itself,

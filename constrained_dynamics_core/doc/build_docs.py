@@ -178,7 +178,7 @@ def write_python(out, known):
 
     folder = out / "python"
     compiled = [name for name in vars(constrained_dynamics._core) if not name.startswith("_")]
-    constrained_dynamics.__all__ = [*compiled, "example", "examples", "from_pinocchio"]
+    constrained_dynamics.__all__ = [*compiled, "example", "examples", "from_pinocchio", "to_pinocchio"]
     # Signatures stand in the docstrings; pdoc cannot read stubs that name a class before it is complete.
     warnings.filterwarnings("ignore", message="Error parsing type stubs")
     pdoc.render.configure(show_source=False, footer_text="constrained_dynamics %s" % constrained_dynamics.__version__)

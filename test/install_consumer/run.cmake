@@ -2,7 +2,8 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 # Installs the build tree into a prefix of its own, then configures, builds and runs the consumer there.
-# Given: build, work, source, readme, compiler, config, generator, sanitize (may be empty).
+# Given: build, work, source, readme, compiler, config, generator, pinocchio (its pinocchio_DIR), sanitize (may be
+# empty).
 set(prefix ${work}/prefix)
 set(consumer ${work}/build)
 
@@ -41,6 +42,13 @@ run("the README's C++" ${CMAKE_COMMAND} -E chdir ${top} ${consumer}/readme)
 if(NOT output MATCHES "^ok\n")
   message(FATAL_ERROR "the README's C++ does not end with status ok: ${output}")
 endif()
+# A consumer that has Pinocchio, and hands a Model over.
+run("configuring with Pinocchio" ${CMAKE_COMMAND} -S ${source}/pinocchio -B ${consumer}_pinocchio
+  -G ${generator} "-DCMAKE_PREFIX_PATH=${prefix};${pinocchio}/../../.." -DCMAKE_CXX_COMPILER=${compiler}
+  -Dpinocchio_DIR=${pinocchio} ${flags})
+run("building with Pinocchio" ${CMAKE_COMMAND} --build ${consumer}_pinocchio)
+run("running with Pinocchio" ${consumer}_pinocchio/pinocchio_consumer)
+message("${output}")
 if(EXISTS ${prefix}/bin/cdyn)
   run("the installed cdyn" ${prefix}/bin/cdyn --help)
 endif()

@@ -27,7 +27,7 @@ from pathlib import Path as _Path
 from ._core import *  # noqa: F401,F403
 from ._core import __version__  # noqa: F401
 from .constraint_types import *  # noqa: F401,F403
-from .pinocchio_model import from_pinocchio  # noqa: F401
+from .pinocchio_model import from_pinocchio, to_pinocchio  # noqa: F401
 
 _SCENARIOS = _Path(__file__).parent / "config" / "scenarios"
 _ROBOTS = _SCENARIOS.parent / "robots"

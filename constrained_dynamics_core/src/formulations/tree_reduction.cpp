@@ -94,6 +94,10 @@ void set_subspace(
   {
     S.bottomLeftCorner<3, 3>() = R;
   }
+  else if (kind == JointKind::kTranslation)
+  {
+    S.topLeftCorner<3, 3>() = R;
+  }
   else
   {
     S.topLeftCorner<3, 3>() = R;

@@ -3,6 +3,7 @@
 
 #include "model/kinematic_tree.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <Eigen/Geometry>
@@ -14,24 +15,6 @@ namespace constrained_dynamics
 
 namespace
 {
-
-/// Axes whose z is the given unit vector; the vector itself where it is an axis already, so that
-/// nothing is rounded there.
-Eigen::Matrix3d axes_with_z(const Eigen::Vector3d & z)
-{
-  Eigen::Matrix3d R;
-  for (int k = 0; k < 3; ++k)
-  {
-    if (z == Eigen::Vector3d::Unit(k))
-    {
-      R << Eigen::Vector3d::Unit((k + 1) % 3), Eigen::Vector3d::Unit((k + 2) % 3), z;
-      return R;
-    }
-  }
-  const Eigen::Vector3d x = z.unitOrthogonal();
-  R << x, z.cross(x), z;
-  return R;
-}
 
 /// What the bodies without parent hang on.
 const BodyMotion kWorld;
@@ -62,71 +45,24 @@ TreeData::TreeData(
 {
 }
 
-KinematicTree::KinematicTree(const Scene & scene)
-{
-  int q = 0;
-  int u = 0;
-  for (const SceneJoint & joint : scene.joints)
-  {
-    TreeBody body;
-    body.kind = joint.kind;
-    body.parent = joint.parent;
-    body.q = q;
-    body.u = u;
-    body.nu = speeds_of(joint.kind);
-    q += coordinates_of(joint.kind);
-    u += body.nu;
-    turns.push_back(
-      is_simple(joint.kind) ? axes_with_z(joint.axis)
-                            : Eigen::Matrix3d(Eigen::Matrix3d::Identity()));
-    const Eigen::Matrix3d R = turns.back();
-    const Eigen::Matrix3d R_parent = joint.parent < 0
-                                       ? Eigen::Matrix3d(Eigen::Matrix3d::Identity())
-                                       : turns[static_cast<std::size_t>(joint.parent)];
-    body.rotation = R_parent.transpose() * joint.placement.linear() * R;
-    body.position = R_parent.transpose() * joint.placement.translation();
-    const Eigen::Vector3d com = R.transpose() * joint.mass.com;
-    body.mass = joint.mass.mass;
-    body.moment = body.mass * com;
-    body.inertia =
-      R.transpose() * joint.mass.inertia * R +
-      body.mass * (com.squaredNorm() * Eigen::Matrix3d::Identity() - com * com.transpose());
-    bodies.push_back(body);
-    total_mass += body.mass;
-  }
-  for (const SceneFrame & frame : scene.frames)
-  {
-    TreeFramePlace place;
-    place.body = frame.joint;
-    const Eigen::Matrix3d R = frame.joint < 0
-                                ? Eigen::Matrix3d(Eigen::Matrix3d::Identity())
-                                : Eigen::Matrix3d(turns[static_cast<std::size_t>(frame.joint)]);
-    place.rotation = R.transpose() * frame.placement.linear();
-    place.position = R.transpose() * frame.placement.translation();
-    frames.push_back(place);
-  }
-  damping.setZero(u);
-  armature.setZero(u);
-  carried_mass_.assign(bodies.size(), 0.0);
-  for (std::size_t i = bodies.size(); i-- > 0;)
-  {
-    carried_mass_[i] += bodies[i].mass;
-    if (bodies[i].parent >= 0)
-    {
-      carried_mass_[static_cast<std::size_t>(bodies[i].parent)] += carried_mass_[i];
-    }
-  }
-}
-
 bool KinematicTree::update_joint(const TreeBody & body, TreeData & data) const noexcept
 {
-  // Joints of several degrees of freedom hang on the world or on a body; their motion in the parent
-  // is put into the rotation and position of the motion, to be carried on by the caller.
+  // The motion in the parent is put into the rotation and position of the motion; the caller
+  // carries it on to the world.
   SystemTerms & terms = data.terms;
   const Eigen::VectorXd & q = terms.coordinates;
   const Eigen::VectorXd & u = terms.speeds;
   Eigen::MatrixXd & C = terms.kinematic_matrix;
   BodyMotion & motion = data.motions[static_cast<std::size_t>(&body - bodies.data())];
+  if (body.kind == JointKind::kTranslation)
+  {
+    motion.rotation.setIdentity();
+    motion.position = q.segment<3>(body.q);
+    C.block<3, 3>(body.q, body.u).setIdentity();
+    terms.rates.segment<3>(body.q) = u.segment<3>(body.u);
+    terms.acceleration_bias.segment<3>(body.q).setZero();
+    return true;
+  }
   if (body.kind == JointKind::kPlanar)
   {
     const double c = std::cos(q(body.q + 2));
@@ -170,6 +106,101 @@ bool KinematicTree::update_joint(const TreeBody & body, TreeData & data) const n
   return true;
 }
 
+void KinematicTree::move_simple(
+  const TreeBody & body, const BodyMotion & p, SystemTerms & terms, BodyMotion & m) const noexcept
+{
+  const bool grounded = body.parent < 0;
+  const double q = terms.coordinates(body.q);
+  const double u = terms.speeds(body.u);
+  terms.rates(body.q) = u;
+  // Axes of the joint at q = 0, then turned about or moved along z.
+  Eigen::Matrix3d B;
+  if (grounded)
+  {
+    B = body.rotation;
+    m.arm = body.position;
+  }
+  else
+  {
+    B.noalias() = p.rotation.lazyProduct(body.rotation);
+    m.arm.noalias() = p.rotation.lazyProduct(body.position);
+  }
+  const Eigen::Vector3d & w = p.angular_velocity;
+  if (body.kind == JointKind::kPrismatic)
+  {
+    m.rotation = B;
+    m.arm += q * B.col(2);
+    m.position = p.position + m.arm;
+    const Eigen::Vector3d sliding = u * B.col(2);
+    const Eigen::Vector3d carried = w.cross(m.arm);
+    m.angular_velocity = w;
+    m.velocity = p.velocity + carried + sliding;
+    m.angular_acceleration_bias = p.angular_acceleration_bias;
+    m.acceleration_bias = p.acceleration_bias + p.angular_acceleration_bias.cross(m.arm) +
+                          w.cross(carried + 2.0 * sliding);
+    return;
+  }
+  const double c = std::cos(q);
+  const double s = std::sin(q);
+  m.rotation.col(0) = c * B.col(0) + s * B.col(1);
+  m.rotation.col(1) = c * B.col(1) - s * B.col(0);
+  m.rotation.col(2) = B.col(2);
+  m.position = p.position + m.arm;
+  if (grounded)
+  {
+    m.angular_velocity = u * B.col(2);
+    m.velocity.setZero();
+    m.angular_acceleration_bias.setZero();
+    m.acceleration_bias.setZero();
+    return;
+  }
+  const Eigen::Vector3d turning = u * B.col(2);
+  const Eigen::Vector3d carried = w.cross(m.arm);
+  m.angular_velocity = w + turning;
+  m.velocity = p.velocity + carried;
+  m.angular_acceleration_bias = p.angular_acceleration_bias + w.cross(turning);
+  m.acceleration_bias =
+    p.acceleration_bias + p.angular_acceleration_bias.cross(m.arm) + w.cross(carried);
+}
+
+void KinematicTree::carry_joint(
+  const TreeBody & body, const BodyMotion & p, const SystemTerms & terms,
+  BodyMotion & m) const noexcept
+{
+  const Eigen::Matrix3d B = p.rotation * body.rotation;
+  const Eigen::Vector3d w = p.angular_velocity;
+  m.arm = p.rotation * body.position + B * m.position;
+  m.rotation = (B * m.rotation).eval();
+  m.position = p.position + m.arm;
+  // Speeds of the joint in axes of the moved body.
+  Eigen::Vector3d linear = Eigen::Vector3d::Zero();
+  Eigen::Vector3d angular = Eigen::Vector3d::Zero();
+  const auto u = terms.speeds.segment(body.u, body.nu);
+  if (body.kind == JointKind::kPlanar)
+  {
+    linear = m.rotation.leftCols<2>() * u.head<2>();
+    angular = m.rotation.col(2) * u(2);
+  }
+  else
+  {
+    if (body.kind != JointKind::kTranslation)
+    {
+      angular = m.rotation * u.tail<3>();
+    }
+    if (body.kind != JointKind::kBall)
+    {
+      linear = m.rotation * u.head<3>();
+    }
+  }
+  const Eigen::Vector3d carried = w.cross(m.arm);
+  m.angular_velocity = w + angular;
+  m.velocity = p.velocity + carried + linear;
+  m.angular_acceleration_bias = p.angular_acceleration_bias + w.cross(angular);
+  // The axes along which the joint moves turn with the moved body.
+  m.acceleration_bias = p.acceleration_bias + p.angular_acceleration_bias.cross(m.arm) +
+                        w.cross(carried + 2.0 * linear) + angular.cross(linear);
+}
+
 CD_CLONES Status KinematicTree::update(TreeData & data) const noexcept CD_NONBLOCKING
 {
   SystemTerms & terms = data.terms;
@@ -178,65 +209,11 @@ CD_CLONES Status KinematicTree::update(TreeData & data) const noexcept CD_NONBLO
   {
     const TreeBody & body = bodies[i];
     BodyMotion & m = data.motions[i];
-    const bool grounded = body.parent < 0;
-    const BodyMotion & p = grounded ? kWorld : data.motions[static_cast<std::size_t>(body.parent)];
+    const BodyMotion & p =
+      body.parent < 0 ? kWorld : data.motions[static_cast<std::size_t>(body.parent)];
     if (is_simple(body.kind))
     {
-      const double q = terms.coordinates(body.q);
-      const double u = terms.speeds(body.u);
-      terms.rates(body.q) = u;
-      // Axes of the joint at q = 0, then turned about or moved along z.
-      Eigen::Matrix3d B;
-      if (grounded)
-      {
-        B = body.rotation;
-        m.arm = body.position;
-      }
-      else
-      {
-        B.noalias() = p.rotation.lazyProduct(body.rotation);
-        m.arm.noalias() = p.rotation.lazyProduct(body.position);
-      }
-      const Eigen::Vector3d & w = p.angular_velocity;
-      if (body.kind == JointKind::kRevolute)
-      {
-        const double c = std::cos(q);
-        const double s = std::sin(q);
-        m.rotation.col(0) = c * B.col(0) + s * B.col(1);
-        m.rotation.col(1) = c * B.col(1) - s * B.col(0);
-        m.rotation.col(2) = B.col(2);
-        m.position = p.position + m.arm;
-        if (grounded)
-        {
-          m.angular_velocity = u * B.col(2);
-          m.velocity.setZero();
-          m.angular_acceleration_bias.setZero();
-          m.acceleration_bias.setZero();
-        }
-        else
-        {
-          const Eigen::Vector3d turning = u * B.col(2);
-          const Eigen::Vector3d carried = w.cross(m.arm);
-          m.angular_velocity = w + turning;
-          m.velocity = p.velocity + carried;
-          m.angular_acceleration_bias = p.angular_acceleration_bias + w.cross(turning);
-          m.acceleration_bias =
-            p.acceleration_bias + p.angular_acceleration_bias.cross(m.arm) + w.cross(carried);
-        }
-      }
-      else
-      {
-        m.rotation = B;
-        m.arm += q * B.col(2);
-        m.position = p.position + m.arm;
-        const Eigen::Vector3d sliding = u * B.col(2);
-        const Eigen::Vector3d carried = w.cross(m.arm);
-        m.angular_velocity = w;
-        m.velocity = p.velocity + carried + sliding;
-        m.angular_acceleration_bias = p.angular_acceleration_bias;
-        m.acceleration_bias = p.acceleration_bias + p.angular_acceleration_bias.cross(m.arm) +
-                              w.cross(carried + 2.0 * sliding);
-      }
+      move_simple(body, p, terms, m);
     }
     else
     {
@@ -247,35 +224,7 @@ CD_CLONES Status KinematicTree::update(TreeData & data) const noexcept CD_NONBLO
       const int nq = coordinates_of(body.kind);
       check += 0.0 * (terms.rates.segment(body.q, nq).sum() +
                       terms.acceleration_bias.segment(body.q, nq).sum());
-      const Eigen::Matrix3d B = p.rotation * body.rotation;
-      const Eigen::Vector3d w = p.angular_velocity;
-      m.arm = p.rotation * body.position + B * m.position;
-      m.rotation = (B * m.rotation).eval();
-      m.position = p.position + m.arm;
-      // Speeds of the joint in axes of the moved body.
-      Eigen::Vector3d linear = Eigen::Vector3d::Zero();
-      Eigen::Vector3d angular = Eigen::Vector3d::Zero();
-      const auto u = terms.speeds.segment(body.u, body.nu);
-      if (body.kind == JointKind::kPlanar)
-      {
-        linear = m.rotation.leftCols<2>() * u.head<2>();
-        angular = m.rotation.col(2) * u(2);
-      }
-      else
-      {
-        angular = m.rotation * u.tail<3>();
-        if (body.kind == JointKind::kFloating)
-        {
-          linear = m.rotation * u.head<3>();
-        }
-      }
-      const Eigen::Vector3d carried = w.cross(m.arm);
-      m.angular_velocity = w + angular;
-      m.velocity = p.velocity + carried + linear;
-      m.angular_acceleration_bias = p.angular_acceleration_bias + w.cross(angular);
-      // The axes along which the joint moves turn with the moved body.
-      m.acceleration_bias = p.acceleration_bias + p.angular_acceleration_bias.cross(m.arm) +
-                            w.cross(carried + 2.0 * linear) + angular.cross(linear);
+      carry_joint(body, p, terms, m);
     }
     check += probe(m.position) + probe(m.velocity) + probe(m.angular_velocity) +
              probe(m.acceleration_bias) + probe(m.angular_acceleration_bias);
@@ -314,8 +263,11 @@ void KinematicTree::fill_columns(
     default:
       for (int k = 0; k < 3; ++k)
       {
-        turning(body.u + body.nu - 3 + k, k);
-        if (body.kind == JointKind::kFloating)
+        if (body.kind != JointKind::kTranslation)
+        {
+          turning(body.u + body.nu - 3 + k, k);
+        }
+        if (body.kind != JointKind::kBall)
         {
           moving(body.u + k, k);
         }
@@ -370,206 +322,6 @@ void KinematicTree::frame_reach(const TreeData & data, int frame, Matrix6X & out
     }
     length += data.motions[static_cast<std::size_t>(i)].arm.norm();
   }
-}
-
-void KinematicTree::add_generalized_force(
-  const TreeData & data, int body, const Eigen::Vector3d & point, const Eigen::Vector3d & force,
-  const Eigen::Vector3d & torque, VectorRef out) const noexcept CD_NONBLOCKING
-{
-  for (int i = body; i >= 0; i = bodies[static_cast<std::size_t>(i)].parent)
-  {
-    const BodyMotion & m = data.motions[static_cast<std::size_t>(i)];
-    project(
-      static_cast<std::size_t>(i), m, force, torque + (point - m.position).cross(force),
-      [&](int u, double value) { out(u) += value; });
-  }
-}
-
-void KinematicTree::world_wrench(
-  const TreeData & data, const TreeWrench & wrench, Wrench & out) const noexcept CD_NONBLOCKING
-{
-  FrameKinematics frame;
-  frame_kinematics(data, wrench.frame, frame);
-  out.point = frame.position;
-  out.force = wrench.force;
-  out.torque = wrench.torque;
-  if (wrench.expressed_in_frame)
-  {
-    out.force = frame.rotation * wrench.force;
-    out.torque = frame.rotation * wrench.torque;
-  }
-}
-
-void KinematicTree::joint_force(const TreeData & data, VectorRef out) const noexcept CD_NONBLOCKING
-{
-  out = -damping.cwiseProduct(data.terms.speeds);
-  for (const TreeSpring & spring : springs)
-  {
-    out(spring.u) -= spring.stiffness * (data.terms.coordinates(spring.q) - spring.rest);
-  }
-}
-
-template <typename Visit>
-void KinematicTree::visit_carried_moments(const TreeData & data, Visit && visit) const noexcept
-{
-  for (std::size_t i = 0; i < bodies.size(); ++i)
-  {
-    data.moments[i] = data.motions[i].rotation * bodies[i].moment;
-  }
-  for (std::size_t i = bodies.size(); i-- > 0;)
-  {
-    visit(i, data.moments[i]);
-    if (bodies[i].parent >= 0)
-    {
-      data.moments[static_cast<std::size_t>(bodies[i].parent)] +=
-        data.moments[i] + carried_mass_[i] * data.motions[i].arm;
-    }
-  }
-}
-
-void KinematicTree::gravity_torque(const TreeData & data, VectorRef out) const noexcept
-  CD_NONBLOCKING
-{
-  // Weight of everything that joint i carries, and its moment about the joint.
-  visit_carried_moments(
-    data,
-    [&](std::size_t i, const Eigen::Vector3d & moment)
-    {
-      project(
-        i, data.motions[i], carried_mass_[i] * gravity, moment.cross(gravity),
-        [&](int u, double value) { out(u) = -value; });
-    });
-}
-
-void KinematicTree::mass_jacobian(const TreeData & data, MatrixRef out) const noexcept
-  CD_NONBLOCKING
-{
-  // Row k is the generalized force of a unit force per mass along axis k.
-  visit_carried_moments(
-    data,
-    [&](std::size_t i, const Eigen::Vector3d & moment)
-    {
-      for (int axis = 0; axis < 3; ++axis)
-      {
-        const Eigen::Vector3d e = Eigen::Vector3d::Unit(axis);
-        project(
-          i, data.motions[i], carried_mass_[i] * e, moment.cross(e),
-          [&](int u, double value) { out(axis, u) = value; });
-      }
-    });
-}
-
-Eigen::Vector3d KinematicTree::mass_moment(const TreeData & data) const noexcept CD_NONBLOCKING
-{
-  Eigen::Vector3d moment = Eigen::Vector3d::Zero();
-  for (std::size_t i = 0; i < bodies.size(); ++i)
-  {
-    moment +=
-      bodies[i].mass * data.motions[i].position + data.motions[i].rotation * bodies[i].moment;
-  }
-  return moment;
-}
-
-double KinematicTree::kinetic_energy(const TreeData & data) const noexcept CD_NONBLOCKING
-{
-  double twice = data.terms.speeds.cwiseAbs2().dot(armature);
-  for (std::size_t i = 0; i < bodies.size(); ++i)
-  {
-    const BodyMotion & m = data.motions[i];
-    const Eigen::Vector3d w = m.rotation.transpose() * m.angular_velocity;
-    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
-    twice += bodies[i].mass * m.velocity.squaredNorm() +
-             2.0 * m.velocity.dot(m.angular_velocity.cross(moment)) + w.dot(bodies[i].inertia * w);
-  }
-  return 0.5 * twice;
-}
-
-void KinematicTree::mass_moment_rates(
-  const TreeData & data, Eigen::Vector3d & first,
-  Eigen::Vector3d & second) const noexcept CD_NONBLOCKING
-{
-  first.setZero();
-  second.setZero();
-  for (std::size_t i = 0; i < bodies.size(); ++i)
-  {
-    const BodyMotion & m = data.motions[i];
-    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
-    const Eigen::Vector3d turned = m.angular_velocity.cross(moment);
-    first += bodies[i].mass * m.velocity + turned;
-    second += bodies[i].mass * m.acceleration_bias + m.angular_acceleration_bias.cross(moment) +
-              m.angular_velocity.cross(turned);
-  }
-}
-
-void KinematicTree::momentum(const TreeData & data, VectorRef out) const noexcept CD_NONBLOCKING
-{
-  for (std::size_t i = 0; i < bodies.size(); ++i)
-  {
-    const BodyMotion & m = data.motions[i];
-    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
-    const Eigen::Vector3d w = m.rotation.transpose() * m.angular_velocity;
-    data.momenta[i] = bodies[i].mass * m.velocity + m.angular_velocity.cross(moment);
-    data.moments[i] = m.rotation * (bodies[i].inertia * w) + moment.cross(m.velocity);
-  }
-  for (std::size_t i = bodies.size(); i-- > 0;)
-  {
-    // Momentum of everything that joint i carries, and its moment about the joint.
-    project(
-      i, data.motions[i], data.momenta[i], data.moments[i],
-      [&](int u, double value) { out(u) = value; });
-    if (bodies[i].parent >= 0)
-    {
-      const auto parent = static_cast<std::size_t>(bodies[i].parent);
-      data.momenta[parent] += data.momenta[i];
-      data.moments[parent] += data.moments[i] + data.motions[i].arm.cross(data.momenta[i]);
-    }
-  }
-  out += armature.cwiseProduct(data.terms.speeds);
-}
-
-double KinematicTree::kinetic_power_bias(const TreeData & data) const noexcept CD_NONBLOCKING
-{
-  double power = 0.0;
-  for (std::size_t i = 0; i < bodies.size(); ++i)
-  {
-    // What it takes to move the body with its accelerations at u̇ = 0, times its velocities.
-    const BodyMotion & m = data.motions[i];
-    const Eigen::Vector3d & w = m.angular_velocity;
-    const Eigen::Vector3d moment = m.rotation * bodies[i].moment;
-    const Eigen::Vector3d force = bodies[i].mass * m.acceleration_bias +
-                                  m.angular_acceleration_bias.cross(moment) +
-                                  w.cross(w.cross(moment));
-    const Eigen::Vector3d alpha = m.rotation.transpose() * m.angular_acceleration_bias;
-    const Eigen::Vector3d torque =
-      m.rotation * (bodies[i].inertia * alpha) + moment.cross(m.acceleration_bias);
-    power += m.velocity.dot(force) + w.dot(torque);  // ω · (ω × I ω) = 0
-  }
-  return power;
-}
-
-double KinematicTree::potential_energy(const TreeData & data) const noexcept CD_NONBLOCKING
-{
-  double energy = -gravity.dot(mass_moment(data));
-  for (const TreeSpring & spring : springs)
-  {
-    const double stretch = data.terms.coordinates(spring.q) - spring.rest;
-    energy += 0.5 * spring.stiffness * stretch * stretch;
-  }
-  return energy;
-}
-
-double KinematicTree::potential_power(const TreeData & data) const noexcept CD_NONBLOCKING
-{
-  Eigen::Vector3d first;
-  Eigen::Vector3d second;
-  mass_moment_rates(data, first, second);
-  double power = -gravity.dot(first);
-  for (const TreeSpring & spring : springs)
-  {
-    const double stretch = data.terms.coordinates(spring.q) - spring.rest;
-    power += spring.stiffness * stretch * data.terms.speeds(spring.u);
-  }
-  return power;
 }
 
 }  // namespace constrained_dynamics

@@ -9,10 +9,13 @@
 #include <Eigen/Geometry>
 
 #include "constrained_dynamics/model/system.hpp"
-#include "model/scene.hpp"
+#include "constrained_dynamics/types.hpp"
+#include "model/joint_kind.hpp"
 
 namespace constrained_dynamics
 {
+
+struct RobotModel;
 
 /// Shortest quaternion that is taken for a direction; products of its elements do not underflow.
 constexpr double kShortestQuaternion = 1e-150;
@@ -21,7 +24,7 @@ constexpr double kShortestQuaternion = 1e-150;
 Eigen::Matrix<double, 4, 3> quaternion_rates(const Eigen::Vector4d & q) noexcept;
 
 /// A joint with the rigid body that it moves. The axes of the body are turned so that the axis of a
-/// revolute or prismatic joint is z; for the other joints they are those of the scene.
+/// revolute or prismatic joint is z; for the other joints they are those of the Model.
 struct TreeBody
 {
   JointKind kind = JointKind::kRevolute;
@@ -88,13 +91,14 @@ public:
   mutable std::vector<Eigen::Vector3d> momenta;  ///< scratch of sums along the tree
 };
 
-/// The bodies of a scene as one tree: kinematics of everything in one pass, and the forces on it
-/// that are not constraint forces. Real-time safe but for the constructor.
+/// Arrays derived once from a pinocchio::Model: the kinematics of all bodies in one pass, and the
+/// forces on them that are not constraint forces. The Model's algorithms fill neither the biases of
+/// all frames nor the terms of the recursion in one pass. Real-time safe except for the constructor.
 class KinematicTree
 {
 public:
   KinematicTree() = default;
-  explicit KinematicTree(const Scene & scene);
+  explicit KinematicTree(const RobotModel & robot);
 
   /// Motions, rates, C and the bias of q̈ for the time, coordinates and speeds in data.terms.
   /// Statuses: kOk, kNonFiniteInput for a quaternion without direction, kNonFiniteResult.
@@ -146,7 +150,7 @@ public:
     const Eigen::Vector3d & torque, Out && add) const noexcept;
 
   std::vector<TreeBody> bodies;
-  std::vector<Eigen::Matrix3d> turns;  ///< axes of each body in those of the scene's joint
+  std::vector<Eigen::Matrix3d> turns;  ///< axes of each body in those of the Model's joint
   std::vector<TreeFramePlace> frames;
   Eigen::Vector3d gravity = Eigen::Vector3d::Zero();
   Eigen::VectorXd damping;
@@ -160,7 +164,15 @@ private:
   /// over body i and everything below it.
   template <typename Visit>
   void visit_carried_moments(const TreeData & data, Visit && visit) const noexcept;
+  /// Motion of a joint of several degrees of freedom in its parent; false without direction.
   bool update_joint(const TreeBody & body, TreeData & data) const noexcept;
+  /// Motion `m` of a body behind such a joint in the world, from that of its parent `p`.
+  void carry_joint(
+    const TreeBody & body, const BodyMotion & p, const SystemTerms & terms,
+    BodyMotion & m) const noexcept;
+  /// The same of a body behind a joint of one degree of freedom.
+  void move_simple(const TreeBody & body, const BodyMotion & p, SystemTerms & terms, BodyMotion & m)
+    const noexcept;
   void fill_columns(
     std::size_t body, const BodyMotion & motion, const Eigen::Vector3d & point,
     Matrix6X & out) const noexcept;
@@ -191,6 +203,12 @@ void KinematicTree::project(
       for (int k = 0; k < 3; ++k)
       {
         add(body.u + k, R.col(k).dot(torque));
+      }
+      return;
+    case JointKind::kTranslation:
+      for (int k = 0; k < 3; ++k)
+      {
+        add(body.u + k, R.col(k).dot(force));
       }
       return;
     default:

@@ -3,11 +3,7 @@
 
 #include "model/rigid_body_derivatives.hpp"
 
-#include <utility>
-
 #include <Eigen/Geometry>
-
-#include "model/kinematic_tree.hpp"
 
 namespace constrained_dynamics
 {
@@ -59,61 +55,74 @@ Matrix6 force_cross_matrix(const Vector6 & f)
   return result;
 }
 
-Matrix6 spatial_inertia(const MassProperties & mass, const TreePose & pose)
+/// Whether q̇ = u whatever q is.
+bool has_constant_rates(JointKind kind)
 {
-  const Eigen::Vector3d c = pose.position + pose.rotation * mass.com;
-  const Eigen::Matrix3d cx = mass.mass * skew(c);
-  Matrix6 result;
-  result.topLeftCorner<3, 3>() = mass.mass * Eigen::Matrix3d::Identity();
-  result.topRightCorner<3, 3>() = -cx;
-  result.bottomLeftCorner<3, 3>() = cx;
-  result.bottomRightCorner<3, 3>() =
-    pose.rotation * mass.inertia * pose.rotation.transpose() - cx * skew(c);
-  return result;
+  return is_simple(kind) || kind == JointKind::kTranslation;
 }
 
 Eigen::Vector2d quarter_turn(const Eigen::Vector2d & v) { return {-v(1), v(0)}; }
 
 }  // namespace
 
-Vector6 TreeDerivatives::velocity_of(int joint) const
+Vector6 TreeDerivatives::velocity_of(int body) const
 {
-  return joint < 0 ? Vector6::Zero() : velocity_[static_cast<std::size_t>(joint)];
+  return body < 0 ? Vector6::Zero() : velocity_[static_cast<std::size_t>(body)];
 }
 
-Vector6 TreeDerivatives::acceleration_of(int joint) const
+Vector6 TreeDerivatives::acceleration_of(int body) const
 {
-  return joint < 0 ? Vector6::Zero() : acceleration_[static_cast<std::size_t>(joint)];
+  return body < 0 ? Vector6::Zero() : acceleration_[static_cast<std::size_t>(body)];
 }
 
-Eigen::Vector3d TreeDerivatives::place(int joint, const Eigen::Vector3d & offset) const
+int TreeDerivatives::parent_of(int body) const
 {
-  if (joint < 0)
+  return tree_->bodies[static_cast<std::size_t>(body)].parent;
+}
+
+Eigen::Vector3d TreeDerivatives::position_of(const TreeFramePlace & frame) const
+{
+  if (frame.body < 0)
   {
-    return offset;
+    return frame.position;
   }
-  const TreePose & pose = poses_[static_cast<std::size_t>(joint)];
-  return pose.position + pose.rotation * offset;
+  const BodyMotion & motion = motions_[static_cast<std::size_t>(frame.body)];
+  return motion.position + motion.rotation * frame.position;
+}
+
+Matrix6 TreeDerivatives::spatial_inertia(std::size_t body) const
+{
+  const TreeBody & b = tree_->bodies[body];
+  const BodyMotion & motion = motions_[body];
+  const Eigen::Matrix3d px = skew(motion.position);
+  const Eigen::Matrix3d hx = skew(motion.rotation * b.moment);
+  const Eigen::Matrix3d cx = b.mass * px + hx;
+  Matrix6 result;
+  result.topLeftCorner<3, 3>() = b.mass * Eigen::Matrix3d::Identity();
+  result.topRightCorner<3, 3>() = -cx;
+  result.bottomLeftCorner<3, 3>() = cx;
+  result.bottomRightCorner<3, 3>() =
+    motion.rotation * b.inertia * motion.rotation.transpose() - px * cx - hx * px;
+  return result;
 }
 
 void TreeDerivatives::update(
-  const std::vector<TreeJoint> & joints, std::vector<TreePose> poses, const Matrix6X & jacobian,
-  const Eigen::VectorXd & speeds, const ConstVectorRef & acceleration,
-  const Eigen::Vector3d & gravity)
+  const KinematicTree & tree, const TreeData & data, const ConstVectorRef & acceleration)
 {
-  joints_ = joints;
-  poses_ = std::move(poses);
-  subspace_ = jacobian;
-  gravity_ = gravity;
-  velocity_.assign(joints_.size(), Vector6::Zero());
-  acceleration_.assign(joints_.size(), Vector6::Zero());
-  for (std::size_t i = 0; i < joints_.size(); ++i)
+  tree_ = &tree;
+  motions_ = data.motions;
+  const Eigen::VectorXd & speeds = data.terms.speeds;
+  subspace_.resize(6, speeds.size());
+  tree.spatial_jacobian(data, subspace_);
+  velocity_.assign(tree.bodies.size(), Vector6::Zero());
+  acceleration_.assign(tree.bodies.size(), Vector6::Zero());
+  for (std::size_t i = 0; i < tree.bodies.size(); ++i)
   {
-    const TreeJoint & joint = joints_[i];
-    const Matrix6X S = subspace_.middleCols(joint.u, joint.nu);
-    const Vector6 across = S * speeds.segment(joint.u, joint.nu);
-    velocity_[i] = velocity_of(joint.parent) + across;
-    acceleration_[i] = acceleration_of(joint.parent) + S * acceleration.segment(joint.u, joint.nu) +
+    const TreeBody & body = tree.bodies[i];
+    const Matrix6X S = subspace_.middleCols(body.u, body.nu);
+    const Vector6 across = S * speeds.segment(body.u, body.nu);
+    velocity_[i] = velocity_of(body.parent) + across;
+    acceleration_[i] = acceleration_of(body.parent) + S * acceleration.segment(body.u, body.nu) +
                        cross(velocity_[i], across);
   }
 }
@@ -124,16 +133,17 @@ void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
 {
   by_q.setZero();
   by_u.setZero();
-  const std::size_t count = joints_.size();
+  const std::vector<TreeBody> & bodies = tree_->bodies;
+  const std::size_t count = bodies.size();
   Vector6 base = Vector6::Zero();
-  base.head<3>() = -gravity_;
+  base.head<3>() = -tree_->gravity;
   std::vector<Matrix6> inertia(count);  // I of everything that a joint carries
   std::vector<Matrix6> bias(count);     // B of the same
   std::vector<Vector6> force(count);    // f of the same
   for (std::size_t i = 0; i < count; ++i)
   {
     const Vector6 & V = velocity_[i];
-    const Matrix6 I = spatial_inertia(joints_[i].mass, poses_[i]);
+    const Matrix6 I = spatial_inertia(i);
     const Vector6 h = I * V;
     const Matrix6 Vx = cross_matrix(V);
     inertia[i] = I;
@@ -142,9 +152,9 @@ void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
   }
   for (std::size_t i = count; i-- > 0;)
   {
-    if (joints_[i].parent >= 0)
+    if (bodies[i].parent >= 0)
     {
-      const std::size_t parent = static_cast<std::size_t>(joints_[i].parent);
+      const std::size_t parent = static_cast<std::size_t>(bodies[i].parent);
       inertia[parent] += inertia[i];
       bias[parent] += bias[i];
       force[parent] += force[i];
@@ -152,7 +162,7 @@ void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
   }
   for (std::size_t i = 0; i < count; ++i)
   {
-    const TreeJoint & joint = joints_[i];
+    const TreeBody & joint = bodies[i];
     const Vector6 V_parent = velocity_of(joint.parent);
     const Vector6 A_parent = acceleration_of(joint.parent) + base;
     for (Eigen::Index m = joint.u; m < joint.u + joint.nu; ++m)
@@ -164,9 +174,9 @@ void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
       // Joints that carry joint i: they stay, everything behind joint i turns.
       const Vector6 by_q_here = cross_force(S, force[i]) + inertia[i] * second + bias[i] * first;
       const Vector6 by_u_here = inertia[i] * speed_part + bias[i] * S;
-      for (int k = joint.parent; k >= 0; k = joints_[static_cast<std::size_t>(k)].parent)
+      for (int k = joint.parent; k >= 0; k = parent_of(k))
       {
-        const TreeJoint & other = joints_[static_cast<std::size_t>(k)];
+        const TreeBody & other = tree_->bodies[static_cast<std::size_t>(k)];
         const auto S_k = subspace_.middleCols(other.u, other.nu).transpose();
         by_q.block(other.u, m, other.nu, 1).noalias() += S_k * by_q_here;
         by_u.block(other.u, m, other.nu, 1).noalias() += S_k * by_u_here;
@@ -177,13 +187,13 @@ void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
         int ancestor = static_cast<int>(k);
         while (ancestor > static_cast<int>(i))
         {
-          ancestor = joints_[static_cast<std::size_t>(ancestor)].parent;
+          ancestor = parent_of(ancestor);
         }
         if (ancestor != static_cast<int>(i))
         {
           continue;
         }
-        const TreeJoint & other = joints_[k];
+        const TreeBody & other = bodies[k];
         const auto S_k = subspace_.middleCols(other.u, other.nu).transpose();
         by_q.block(other.u, m, other.nu, 1).noalias() +=
           S_k * (inertia[k] * second + bias[k] * first);
@@ -194,8 +204,10 @@ void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
   }
 }
 
-void TreeDerivatives::frame(int joint, const Eigen::Vector3d & offset, FrameDerivatives & out) const
+void TreeDerivatives::frame(int frame, FrameDerivatives & out) const
 {
+  const TreeFramePlace & place = tree_->frames[static_cast<std::size_t>(frame)];
+  const int joint = place.body;
   out.resize(subspace_.cols());
   if (joint < 0)
   {
@@ -203,15 +215,15 @@ void TreeDerivatives::frame(int joint, const Eigen::Vector3d & offset, FrameDeri
   }
   const Vector6 V = velocity_of(joint);
   const Vector6 A = acceleration_of(joint);
-  const Eigen::Vector3d p = place(joint, offset);
+  const Eigen::Vector3d p = position_of(place);
   const Eigen::Vector3d omega = V.tail<3>();
   const Eigen::Vector3d alpha = A.tail<3>();
   const Eigen::Vector3d v = V.head<3>() + omega.cross(p);
   out.acceleration = A.head<3>() + alpha.cross(p) + omega.cross(v);
   out.angular_acceleration = alpha;
-  for (int i = joint; i >= 0; i = joints_[static_cast<std::size_t>(i)].parent)
+  for (int i = joint; i >= 0; i = parent_of(i))
   {
-    const TreeJoint & moved = joints_[static_cast<std::size_t>(i)];
+    const TreeBody & moved = tree_->bodies[static_cast<std::size_t>(i)];
     const Vector6 V_parent = velocity_of(moved.parent);
     const Vector6 A_parent = acceleration_of(moved.parent);
     for (Eigen::Index m = moved.u; m < moved.u + moved.nu; ++m)
@@ -236,15 +248,16 @@ void TreeDerivatives::frame(int joint, const Eigen::Vector3d & offset, FrameDeri
 }
 
 void TreeDerivatives::add_frame_force(
-  int joint, const Eigen::Vector3d & offset, const Eigen::Vector3d & force,
-  const Eigen::Vector3d & torque, MatrixRef out) const
+  int frame, const Eigen::Vector3d & force, const Eigen::Vector3d & torque, MatrixRef out) const
 {
-  const Eigen::Vector3d p = place(joint, offset);
+  const TreeFramePlace & place = tree_->frames[static_cast<std::size_t>(frame)];
+  const int joint = place.body;
+  const Eigen::Vector3d p = position_of(place);
   Vector6 wrench;
   wrench << force, torque + p.cross(force);
-  for (int i = joint; i >= 0; i = joints_[static_cast<std::size_t>(i)].parent)
+  for (int i = joint; i >= 0; i = parent_of(i))
   {
-    const TreeJoint & moved = joints_[static_cast<std::size_t>(i)];
+    const TreeBody & moved = tree_->bodies[static_cast<std::size_t>(i)];
     for (Eigen::Index m = moved.u; m < moved.u + moved.nu; ++m)
     {
       const Vector6 S = subspace_.col(m);
@@ -253,9 +266,9 @@ void TreeDerivatives::add_frame_force(
       const Vector6 turned = cross_force(S, wrench);
       // From the body down to joint i the subspaces turn, further down they do not.
       bool turns = true;
-      for (int k = joint; k >= 0; k = joints_[static_cast<std::size_t>(k)].parent)
+      for (int k = joint; k >= 0; k = parent_of(k))
       {
-        const TreeJoint & other = joints_[static_cast<std::size_t>(k)];
+        const TreeBody & other = tree_->bodies[static_cast<std::size_t>(k)];
         for (Eigen::Index row = other.u; row < other.u + other.nu; ++row)
         {
           const Vector6 S_k = subspace_.col(row);
@@ -268,13 +281,13 @@ void TreeDerivatives::add_frame_force(
 }
 
 void differentiate_joints(
-  const std::vector<TreeJoint> & joints, const SystemTerms & terms, SystemDerivatives & out)
+  const KinematicTree & tree, const SystemTerms & terms, SystemDerivatives & out)
 {
   out.coordinate_acceleration = terms.kinematic_matrix * out.acceleration + terms.acceleration_bias;
   const Eigen::VectorXd & rates = terms.rates;
-  for (const TreeJoint & joint : joints)
+  for (const TreeBody & joint : tree.bodies)
   {
-    if (is_simple(joint.kind))
+    if (has_constant_rates(joint.kind))
     {
       continue;
     }
@@ -328,12 +341,11 @@ void differentiate_joints(
 }
 
 void add_joint_force_derivatives(
-  const std::vector<TreeJoint> & joints, const SystemTerms & terms, const ConstVectorRef & y,
-  MatrixRef out)
+  const KinematicTree & tree, const SystemTerms & terms, const ConstVectorRef & y, MatrixRef out)
 {
-  for (const TreeJoint & joint : joints)
+  for (const TreeBody & joint : tree.bodies)
   {
-    if (is_simple(joint.kind))
+    if (has_constant_rates(joint.kind))
     {
       continue;
     }

@@ -9,33 +9,19 @@
 
 #include <Eigen/Eigenvalues>
 
+#include "model/xml_reader.hpp"
+
 namespace constrained_dynamics
 {
-
-int coordinates_of(JointKind kind)
+namespace
 {
-  switch (kind)
-  {
-    case JointKind::kFixed:
-      return 0;
-    case JointKind::kRevolute:
-    case JointKind::kPrismatic:
-      return 1;
-    case JointKind::kPlanar:
-      return 3;
-    case JointKind::kFloating:
-      return 7;
-    case JointKind::kBall:
-      return 4;
-  }
-  return 0;
+
+[[noreturn]] void fail(const std::string & who, const std::string & message)
+{
+  throw std::invalid_argument(who + ": " + message);
 }
 
-int speeds_of(JointKind kind)
-{
-  const int nq = coordinates_of(kind);
-  return nq >= 4 ? nq - 1 : nq;
-}
+}  // namespace
 
 Eigen::Isometry3d isometry(const Pose & pose)
 {
@@ -114,6 +100,88 @@ void check_mass_properties(const std::string & who, const MassProperties & mass)
   if (!(moments(2) <= moments(0) + moments(1) + slack))
   {
     throw std::invalid_argument(text.str() + "none may exceed the sum of the other two");
+  }
+}
+
+MassProperties checked_mass(
+  const std::string & who, double mass, const Eigen::Vector3d & com,
+  const Eigen::Matrix3d & inertia)
+{
+  if (!(mass >= 0.0) || !std::isfinite(mass))
+  {
+    fail(who, "its mass is " + show(mass) + " kg; finite values from 0 on are allowed");
+  }
+  if (!com.allFinite() || !inertia.allFinite())
+  {
+    fail(who, "its centre of mass or inertia is not finite");
+  }
+  if (!((inertia - inertia.transpose()).norm() <= 1e-9 * inertia.norm()))
+  {
+    fail(who, "its inertia matrix is not symmetric");
+  }
+  return {mass, com, 0.5 * (inertia + inertia.transpose())};
+}
+
+void lock_joints(const RobotDescription & robot, const std::string & who, RobotTree & tree)
+{
+  for (const auto & [name, value] : robot.locked)
+  {
+    TreeNode * found = nullptr;
+    for (TreeNode & node : tree.nodes)
+    {
+      found = node.joint == name && node.kind != JointKind::kFixed ? &node : found;
+    }
+    if (found == nullptr || !is_simple(found->kind))
+    {
+      fail(who, "joint '" + name + "' is locked but is no joint of one degree of freedom");
+    }
+    if (!std::isfinite(value))
+    {
+      fail(who, "joint '" + name + "' is locked at " + show(value) + "; it must be finite");
+    }
+    found->placement = found->placement * simple_motion(found->kind, found->axis, value);
+    found->kind = JointKind::kFixed;
+  }
+  std::vector<RigidBodySystem::Mimic> left;
+  for (const RigidBodySystem::Mimic & mimic : tree.mimics)
+  {
+    if (robot.locked.count(mimic.joint) > 0)
+    {
+      continue;
+    }
+    if (robot.locked.count(mimic.source) > 0)
+    {
+      fail(
+        who,
+        "joint '" + mimic.joint + "' mimics the locked joint '" + mimic.source + "'; lock it too");
+    }
+    left.push_back(mimic);
+  }
+  tree.mimics = left;
+}
+
+void require_single_root(const std::string & who, const RobotTree & tree)
+{
+  if (!tree.grounded.empty())
+  {
+    fail(who, tree.grounded + "; only a fixed base is allowed then");
+  }
+  int roots = 0;
+  for (const TreeNode & node : tree.nodes)
+  {
+    roots += node.parent < 0 ? 1 : 0;
+    if (node.parent < 0 && node.kind != JointKind::kFixed)
+    {
+      fail(
+        who,
+        "its root moves by joint '" + node.joint + "' already; only a fixed base is allowed then");
+    }
+  }
+  if (roots != 1)
+  {
+    fail(
+      who, "it has " + std::to_string(roots) +
+             " bodies in the world; a planar or floating base needs one");
   }
 }
 

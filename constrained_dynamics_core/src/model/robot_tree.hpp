@@ -3,36 +3,21 @@
 
 #pragma once
 
+#include <algorithm>
 #include <limits>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
 
 #include "constrained_dynamics/model/rigid_body_system.hpp"
+#include "model/joint_kind.hpp"
 
 namespace constrained_dynamics
 {
-
-/// Kinds of joints that a tree may have.
-enum class JointKind
-{
-  kFixed,
-  kRevolute,
-  kPrismatic,
-  kPlanar,
-  kFloating,
-  kBall,
-};
-
-/// Number of coordinates and speeds of a joint.
-int coordinates_of(JointKind kind);
-int speeds_of(JointKind kind);
-inline bool is_simple(JointKind kind)
-{
-  return kind == JointKind::kRevolute || kind == JointKind::kPrismatic;
-}
 
 /// Mass, centre of mass and inertia about it, in the frame of a link.
 struct MassProperties
@@ -90,6 +75,40 @@ struct RobotTree
   std::vector<std::string> warnings;
 };
 
+/// A joint whose child link is still to be added to a tree; null: the root link.
+template <typename Joint>
+struct OpenJoint
+{
+  const Joint * joint = nullptr;
+  int parent = -1;  ///< node
+  int depth = 1;    ///< in links from the root
+};
+
+/// Visits links depth first. `children` gives the joints on a link in their order; `add` adds the
+/// link of an OpenJoint and returns its name and node.
+template <typename Joint, typename Add>
+void visit_depth_first(
+  std::vector<OpenJoint<Joint>> open,
+  const std::map<std::string, std::vector<const Joint *>> & children, Add && add)
+{
+  std::reverse(open.begin(), open.end());
+  while (!open.empty())
+  {
+    const OpenJoint<Joint> next = open.back();
+    open.pop_back();
+    const std::pair<std::string, int> added = add(next);
+    const auto below = children.find(added.first);
+    if (below == children.end())
+    {
+      continue;
+    }
+    for (auto joint = below->second.rbegin(); joint != below->second.rend(); ++joint)
+    {
+      open.push_back({*joint, added.second, next.depth + 1});
+    }
+  }
+}
+
 /// Largest document that is read.
 constexpr std::size_t kMaxDocumentBytes = 10u * 1024u * 1024u;
 
@@ -105,5 +124,19 @@ void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProp
 /// can exist and move: mass > 0, principal moments ≥ 0, not all 0, none above the sum of the other
 /// two. A slender rod (one principal moment 0) passes.
 void check_mass_properties(const std::string & who, const MassProperties & mass);
+
+/// Mass properties of an attachment or a free body as given by a caller.
+/// @throw std::invalid_argument, starting with `who`, unless finite, symmetric and not negative.
+MassProperties checked_mass(
+  const std::string & who, double mass, const Eigen::Vector3d & com,
+  const Eigen::Matrix3d & inertia);
+
+/// Fixes the joints that `robot` locks, and drops their mimics.
+/// @throw std::invalid_argument, starting with `who`, naming the joint that cannot be locked.
+void lock_joints(const RobotDescription & robot, const std::string & who, RobotTree & tree);
+
+/// @throw std::invalid_argument, starting with `who`, unless one body alone, fixed in the
+/// description, can be put on a planar or floating base.
+void require_single_root(const std::string & who, const RobotTree & tree);
 
 }  // namespace constrained_dynamics

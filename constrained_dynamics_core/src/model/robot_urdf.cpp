@@ -325,36 +325,19 @@ private:
     {
       children[joint.parent].push_back(&joint);
     }
-    struct Open
-    {
-      const UrdfJoint * joint;
-      int parent;
-      int depth;
-    };
     const std::string root = root_link();
-    std::vector<Open> open = {{nullptr, -1, 1}};
-    while (!open.empty())
-    {
-      const Open next = open.back();
-      open.pop_back();
-      TreeNode node = next.joint ? next.joint->node : TreeNode();
-      node.link = next.joint ? next.joint->child : root;
-      node.parent = next.parent;
-      node.mass = links_.at(node.link);
-      if (next.depth > limits_.depth)
+    visit_depth_first<UrdfJoint>(
+      {{}}, children,
+      [&](const OpenJoint<UrdfJoint> & next)
       {
-        xml_.fail(
-          "link '" + node.link + "' is more than " + std::to_string(limits_.depth) +
-          " links deep; that many are allowed");
-      }
-      const int index = static_cast<int>(tree_.nodes.size());
-      const std::vector<const UrdfJoint *> & below = children[node.link];
-      tree_.nodes.push_back(std::move(node));
-      for (auto joint = below.rbegin(); joint != below.rend(); ++joint)
-      {
-        open.push_back({*joint, index, next.depth + 1});
-      }
-    }
+        TreeNode node = next.joint ? next.joint->node : TreeNode();
+        node.link = next.joint ? next.joint->child : root;
+        node.parent = next.parent;
+        node.mass = links_.at(node.link);
+        check_depth(xml_, limits_, node.link, next.depth);
+        tree_.nodes.push_back(node);
+        return std::make_pair(node.link, static_cast<int>(tree_.nodes.size()) - 1);
+      });
     if (tree_.nodes.size() < links_.size())
     {
       std::set<std::string> reached;

@@ -28,6 +28,17 @@ std::string describe(const RobotDescription & robot)
   return text;
 }
 
+void check_depth(
+  const XmlReader & xml, const SizeLimits & limits, const std::string & link, int depth)
+{
+  if (depth > limits.depth)
+  {
+    xml.fail(
+      "link '" + link + "' is more than " + std::to_string(limits.depth) +
+      " links deep; that many are allowed");
+  }
+}
+
 RobotTree read_robot(const RobotDescription & robot, const SizeLimits & limits)
 {
   const std::string who = describe(robot);

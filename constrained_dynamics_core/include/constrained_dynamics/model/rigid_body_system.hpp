@@ -155,13 +155,16 @@ CONSTRAINED_DYNAMICS_EXPORT RobotDescription load_robot_description(const std::s
 
 /// Robots, free bodies and tools in one world: the unconstrained tree that constraints close.
 ///
+/// Inside, it is one pinocchio::Model with names, springs and limits. The header
+/// constrained_dynamics/model/pinocchio.hpp makes a system from a Model, and gives access to Model
+/// and Data.
+///
 /// Coordinates q and speeds u, in the order robots (their joints as a depth-first walk), bodies:
-/// | joint | coordinates | speeds |
-/// |---|---|---|
-/// | revolute, continuous, prismatic, hinge, slide `j` | `j` (a continuous joint is one angle) |
-/// `dj` | | planar `j` | `j_x`, `j_y`, `j_theta` | `j_vx`, `j_vy`, `j_wz` | | floating, free `j` |
-/// `j_x`, `j_y`, `j_z`, `j_qx`, `j_qy`, `j_qz`, `j_qw` | `j_vx` … `j_wz` | | ball `j` | `j_qx`,
-/// `j_qy`, `j_qz`, `j_qw` | `j_wx`, `j_wy`, `j_wz` |
+/// - revolute, continuous, prismatic, hinge, slide `j`: `j` (a continuous joint is one angle); `dj`
+/// - planar `j`: `j_x`, `j_y`, `j_theta`; `j_vx`, `j_vy`, `j_wz`
+/// - floating, free `j`: `j_x`, `j_y`, `j_z`, `j_qx`, `j_qy`, `j_qz`, `j_qw`; `j_vx` … `j_wz`
+/// - ball `j`: `j_qx`, `j_qy`, `j_qz`, `j_qw`; `j_wx`, `j_wy`, `j_wz`
+/// - translation `j` (of a Model): `j_x`, `j_y`, `j_z`; `j_vx`, `j_vy`, `j_vz`
 ///
 /// For a planar or floating base `j` is the robot's (body's) name, "base" if it has none.
 /// `j_v…`, `j_w…` are velocity of the moved frame's origin and angular velocity, both in axes of
@@ -202,7 +205,7 @@ public:
   /// Builds and checks the scene.
   /// @throw std::invalid_argument naming robot, link or joint, the value and what is allowed: for
   /// documents that are malformed, exceed SceneDescription::size_limits or have more than 10 MB,
-  /// and for models that are not physical (see src/robot_xml.hpp and src/robot_tree.hpp).
+  /// and for models that are not physical (see src/model/robot_xml.hpp and src/model/robot_tree.hpp).
   explicit RigidBodySystem(const SceneDescription & scene);
   ~RigidBodySystem() override;
 
@@ -293,7 +296,9 @@ protected:
     const SystemData & data, const ConstVectorRef & y, MatrixRef out) const override;
 
 private:
+  friend struct PinocchioAccess;
   struct Impl;
+  explicit RigidBodySystem(std::unique_ptr<const Impl> impl);
   std::unique_ptr<const Impl> impl_;
 };
 

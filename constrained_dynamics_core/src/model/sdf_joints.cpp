@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+// SDF: joints, once the poses are known, and the tree.
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "model/sdf_reader.hpp"
+
+namespace constrained_dynamics::sdf
+{
+namespace
+{
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// SDF before 1.9 writes limits of this size where there is none.
+constexpr double kNoLimit = 1e16;
+
+}  // namespace
+
+JointKind SdfReader::kind_of(const std::string & type, const std::string & where) const
+{
+  static const std::map<std::string, JointKind> kinds = {
+    {"revolute", JointKind::kRevolute},
+    {"continuous", JointKind::kRevolute},
+    {"prismatic", JointKind::kPrismatic},
+    {"fixed", JointKind::kFixed},
+    {"ball", JointKind::kBall}};
+  const auto found = kinds.find(type);
+  if (found == kinds.end())
+  {
+    xml_.fail(
+      where + ": its type is '" + type +
+      "'; allowed are revolute, continuous, prismatic, fixed and ball");
+  }
+  return found->second;
+}
+
+std::string SdfReader::read_end(
+  const XMLElement & joint, const char * end, const std::string & where) const
+{
+  const XMLElement * element = xml_.child(joint, end, where);
+  const std::string name = element ? xml_.content(*element, where) : "";
+  if (name.empty())
+  {
+    xml_.fail(where + " needs <" + end + ">, the name of a link or frame");
+  }
+  return name;
+}
+
+void SdfReader::read_joint(const XMLElement & element)
+{
+  SdfJoint joint;
+  Entity entity;
+  joint.element = &element;
+  joint.node.joint = entity.name = xml_.name(element, "name", "joint");
+  const std::string where = entity.label = "joint '" + entity.name + "'";
+  joint.type = xml_.name(element, "type", where);
+  joint.node.kind = kind_of(joint.type, where);
+  joint.parent = read_end(element, "parent", where);
+  joint.child = read_end(element, "child", where);
+  if (joint.child == "world")
+  {
+    xml_.fail(where + ": its child is 'world', which only a parent may be; exchange the two");
+  }
+  const StatedPose pose = read_pose(element, where);
+  entity.X = pose.X;
+  entity.reference = pose.relative_to.empty() ? joint.child : pose.relative_to;
+  entity.attached = joint.child;
+  add_entity(joint_entities_, std::move(entity));
+  joints_.emplace(joint.node.joint, std::move(joint));
+}
+
+void SdfReader::resolve_joint(SdfJoint & joint)
+{
+  TreeNode & node = joint.node;
+  const std::string where = "joint '" + node.joint + "'";
+  Entity & frame = entities_[joint_entities_.at(node.joint)];
+  joint.child = link_of(joint.child, where);
+  Entity & child = link_entity(joint.child);
+  const auto holder = holders_.emplace(joint.child, node.joint);
+  if (!holder.second)
+  {
+    xml_.fail(
+      "link '" + joint.child + "' is the child of joints '" + holder.first->second + "' and '" +
+      node.joint +
+      "'; a link has one parent here: keep one of the joints and close the loop by a constraint");
+  }
+  const bool in_world = joint.parent == "world";
+  joint.parent = in_world ? joint.parent : link_of(joint.parent, where);
+  if (joint.parent == joint.child)
+  {
+    xml_.fail(where + ": its parent and its child are the same link '" + joint.child + "'");
+  }
+  if (in_world && tree_.grounded.empty())
+  {
+    tree_.grounded = where + " holds link '" + joint.child + "' to the world";
+  }
+  read_axis(*joint.element, where, joint.type, frame, node);
+  if (static_)
+  {
+    node.kind = JointKind::kFixed;
+  }
+  Entity & moved = node.kind == JointKind::kFixed ? child : frame;
+  node.placement =
+    in_world ? pose_in_model(moved) : relative_pose(link_entity(joint.parent), moved);
+  joint.X_JL = node.kind == JointKind::kFixed ? joint.X_JL : relative_pose(frame, child);
+}
+
+void SdfReader::read_axis(
+  const XMLElement & element, const std::string & where, const std::string & type, Entity & frame,
+  TreeNode & node)
+{
+  const XMLElement * axis = xml_.child(element, "axis", where);
+  if (!is_simple(node.kind))
+  {
+    JointProperties unused;
+    if (axis && read_dynamics(*axis, where, unused) && node.kind == JointKind::kBall)
+    {
+      tree_.warnings.push_back(
+        where + " states <dynamics> of an axis, which a ball joint has not; not applied");
+    }
+    return;
+  }
+  if (axis == nullptr)
+  {
+    xml_.fail(where + " needs <axis> because it is " + type);
+  }
+  if (element.FirstChildElement("axis2"))
+  {
+    tree_.warnings.push_back(where + " has one axis; <axis2> is not read");
+  }
+  node.axis = read_direction(*axis, where, frame);
+  read_limits(*axis, where, type, node.properties.limits);
+  read_dynamics(*axis, where, node.properties);
+  read_mimic(*axis, where, node);
+}
+
+Eigen::Vector3d SdfReader::read_direction(
+  const XMLElement & axis, const std::string & where, Entity & frame)
+{
+  const XMLElement * xyz = xml_.child(axis, "xyz", where);
+  if (xyz == nullptr)
+  {
+    tree_.warnings.push_back(where + " states no <xyz> of its axis; SDF's is taken: 0 0 1");
+  }
+  const Eigen::Vector3d value =
+    xml_.unit(xyz ? vector3(*xyz, where) : Eigen::Vector3d(Eigen::Vector3d::UnitZ()), where);
+  std::string expressed_in = xyz ? xml_.text(*xyz, "expressed_in").value_or("") : "";
+  // In 1.4 axes are always in the model's frame; in 1.5 and 1.6 the flag says so.
+  const XMLElement * flag = axis.FirstChildElement("use_parent_model_frame");
+  const bool in_model = truth_of_child(axis, "use_parent_model_frame", where, minor_ == kOldest);
+  if (flag && (minor_ >= kFrameSemantics || !expressed_in.empty()))
+  {
+    xml_.fail(
+      where +
+      ": <use_parent_model_frame> is allowed before 1.7 and without expressed_in; "
+      "write <xyz expressed_in=\"__model__\">");
+  }
+  if (expressed_in.empty() && in_model)
+  {
+    expressed_in = kModel;
+  }
+  if (expressed_in.empty() || expressed_in == frame.name)
+  {
+    return value;
+  }
+  const Eigen::Matrix3d R_ME = pose_in_model(expressed_in, where).linear();
+  const Eigen::Matrix3d R_MJ = pose_in_model(frame).linear();
+  return xml_.unit(R_MJ.transpose() * (R_ME * value), where);
+}
+
+double SdfReader::read_limit(
+  const XMLElement & limit, const char * name, const std::string & where, double fallback) const
+{
+  static const std::set<std::string> words = {"inf", "+inf", "-inf"};
+  const XMLElement * element = xml_.child(limit, name, where);
+  if (element == nullptr)
+  {
+    return fallback;
+  }
+  const std::string text = xml_.content(*element, where);
+  const double value = words.count(text) > 0 ? (text[0] == '-' ? -kInfinity : kInfinity)
+                                             : xml_.content_number(*element, where);
+  return std::abs(value) >= kNoLimit ? std::copysign(kInfinity, value) : value;
+}
+
+void SdfReader::read_limits(
+  const XMLElement & axis, const std::string & where, const std::string & type,
+  RigidBodySystem::Limits & limits) const
+{
+  const XMLElement * limit = xml_.child(axis, "limit", where);
+  if (limit == nullptr)
+  {
+    return;
+  }
+  const double lower = read_limit(*limit, "lower", where, -kInfinity);
+  const double upper = read_limit(*limit, "upper", where, kInfinity);
+  if (!(lower <= upper) || !(lower < kInfinity) || !(upper > -kInfinity))
+  {
+    xml_.fail(
+      where + ": its lower limit " + show(lower) + " is above its upper limit " + show(upper) +
+      ", or they leave nothing between them");
+  }
+  if (type != "continuous")
+  {
+    limits.lower = lower;
+    limits.upper = upper;
+  }
+  // A negative value means none.
+  const double velocity = read_limit(*limit, "velocity", where, kInfinity);
+  const double effort = read_limit(*limit, "effort", where, kInfinity);
+  limits.velocity = velocity >= 0.0 ? velocity : kInfinity;
+  limits.effort = effort >= 0.0 ? effort : kInfinity;
+}
+
+bool SdfReader::read_dynamics(
+  const XMLElement & axis, const std::string & where, JointProperties & properties)
+{
+  const XMLElement * dynamics = xml_.child(axis, "dynamics", where);
+  if (dynamics == nullptr)
+  {
+    return false;
+  }
+  const auto value = [&](const char * name, const std::string & what)
+  { return xml_.not_negative(number(*dynamics, name, where, 0.0), where + ": its " + what); };
+  properties.damping = value("damping", "damping");
+  properties.stiffness = value("spring_stiffness", "spring stiffness");
+  properties.rest = number(*dynamics, "spring_reference", where, 0.0);
+  const double friction = value("friction", "friction");
+  properties.friction = friction;
+  if (friction > 0.0)
+  {
+    tree_.warnings.push_back(
+      where + " states a dry friction of " + show(friction) + ", which is not applied");
+  }
+  return properties.damping > 0.0 || properties.stiffness > 0.0 || friction > 0.0;
+}
+
+void SdfReader::read_mimic(const XMLElement & axis, const std::string & where, TreeNode & node)
+{
+  const XMLElement * mimic = xml_.child(axis, "mimic", where);
+  if (mimic == nullptr || static_)
+  {
+    return;
+  }
+  const std::string source = xml_.name(*mimic, "joint", where);
+  if (const std::string of = xml_.text(*mimic, "axis").value_or("axis"); of != "axis")
+  {
+    xml_.fail(where + ": it mimics '" + of + "' of '" + source + "'; only 'axis' is allowed");
+  }
+  const XMLElement * multiplier = xml_.child(*mimic, "multiplier", where);
+  if (multiplier == nullptr)
+  {
+    xml_.fail(where + ": <mimic> needs <multiplier>, a number");
+  }
+  const double factor = xml_.content_number(*multiplier, where);
+  const double offset =
+    number(*mimic, "offset", where, 0.0) - factor * number(*mimic, "reference", where, 0.0);
+  if (!std::isfinite(offset))
+  {
+    xml_.fail(where + ": multiplier · reference of <mimic> is not finite");
+  }
+  node.properties.mimics = true;
+  tree_.mimics.push_back({node.joint, source, factor, offset});
+}
+
+void SdfReader::check_mimics() const
+{
+  for (const RigidBodySystem::Mimic & mimic : tree_.mimics)
+  {
+    const auto source = joints_.find(mimic.source);
+    if (
+      source == joints_.end() || mimic.source == mimic.joint ||
+      !is_simple(source->second.node.kind))
+    {
+      xml_.fail(
+        "joint '" + mimic.joint + "': it mimics '" + mimic.source +
+        "'; it must be another joint of one degree of freedom");
+    }
+  }
+}
+
+std::optional<std::string> SdfReader::free_root(bool world_is_parent) const
+{
+  std::vector<std::string> roots;
+  for (const auto & [name, index] : links_)
+  {
+    if (holders_.count(name) == 0)
+    {
+      roots.push_back(name);
+    }
+  }
+  if (world_is_parent && !roots.empty())
+  {
+    xml_.fail(
+      "link '" + roots[0] +
+      "' is no joint's child, while another link is held to the world; one root is allowed");
+  }
+  if (!world_is_parent && roots.empty())
+  {
+    xml_.fail("every link is the child of a joint: the joints form a loop, and there is no root");
+  }
+  if (roots.size() > 1)
+  {
+    xml_.fail(
+      "links '" + roots[0] + "' and '" + roots[1] + "' are no joint's child; one root is allowed");
+  }
+  return roots.empty() ? std::nullopt : std::optional<std::string>(roots[0]);
+}
+
+void SdfReader::build_tree()
+{
+  std::map<std::string, std::vector<const SdfJoint *>> children;
+  for (const auto & [name, joint] : joints_)
+  {
+    children[joint.parent].push_back(&joint);
+  }
+  const std::optional<std::string> root = free_root(!children["world"].empty());
+  std::vector<OpenJoint<SdfJoint>> open;
+  if (root)
+  {
+    open.emplace_back();
+  }
+  for (const SdfJoint * joint : children["world"])
+  {
+    open.push_back({joint});
+  }
+  visit_depth_first<SdfJoint>(
+    std::move(open), children,
+    [&](const OpenJoint<SdfJoint> & next)
+    {
+      const std::string link = next.joint ? next.joint->child : *root;
+      check_depth(xml_, limits_, link, next.depth);
+      return std::make_pair(link, add_link(next.joint, link, next.parent));
+    });
+  check_all_reached();
+}
+
+int SdfReader::add_link(const SdfJoint * joint, const std::string & link, int parent)
+{
+  TreeNode node;
+  node.parent = parent;
+  node.placement = joint ? joint->X_JL : pose_in_model(link_entity(link));
+  if (joint && joint->X_JL.matrix() == Eigen::Matrix4d::Identity())
+  {
+    node = joint->node;
+    node.parent = parent;
+  }
+  else if (joint)
+  {
+    // The joint frame is not the link's: an inner node moves, the link is fixed to it.
+    TreeNode inner = joint->node;
+    inner.parent = parent;
+    node.parent = static_cast<int>(tree_.nodes.size());
+    tree_.nodes.push_back(std::move(inner));
+  }
+  node.link = link;
+  node.mass = masses_.at(link);
+  const int index = static_cast<int>(tree_.nodes.size());
+  node_of_link_[link] = index;
+  tree_.nodes.push_back(std::move(node));
+  return index;
+}
+
+void SdfReader::check_all_reached() const
+{
+  for (const auto & [name, index] : links_)
+  {
+    if (node_of_link_.count(name) == 0)
+    {
+      xml_.fail("link '" + name + "' is not connected to the root: it is part of a loop of joints");
+    }
+  }
+}
+
+void SdfReader::add_frames()
+{
+  for (const std::string & name : frame_order_)
+  {
+    Entity & frame = entities_[frames_.at(name)];
+    const std::string link = link_of(frame.attached, frame.label);
+    tree_.frames.push_back(
+      {frame.name, node_of_link_.at(link), relative_pose(link_entity(link), frame)});
+  }
+}
+
+}  // namespace constrained_dynamics::sdf
