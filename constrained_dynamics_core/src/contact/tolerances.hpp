@@ -97,7 +97,7 @@ constexpr double kLeastShift = 1e-14;
 constexpr double kResidualRounding = 1e-15;
 /// [1] Part of the predicted decrease that a step of Newton must achieve (Armijo).
 constexpr double kDecrease = 1e-4;
-/// [1] First and last added fraction of the diagonal on the path to a solution of W: contacts hardly
+/// [1] First and last added fraction of the diagonal on the path to a solution: contacts hardly
 /// act on each other at the first; Newton converges from the last.
 constexpr double kFirstShift = 30.0;
 constexpr double kLastShift = 1e-5;
@@ -106,7 +106,7 @@ constexpr double kLastShift = 1e-5;
 
 /// [1] Relative; speeds, impulses and energies below this are round-off of an impact.
 constexpr double kImpactRounding = 1e-12;
-/// [1] Relative; an approach below this is round-off of 0, and would make redundant rows contradict.
+/// [1] Relative; an approach below this is round-off of 0, it would make redundant rows contradict.
 constexpr double kApproachRounding = 1e-14;
 /// [1] Relative; slips and motions of rows below this vanish after an impact.
 constexpr double kImpactRest = 1e-10;

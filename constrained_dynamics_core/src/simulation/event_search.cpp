@@ -129,7 +129,7 @@ double EventSearch::locate(int i, double low, double high)
   return bracket.second;
 }
 
-/// An open contact that touches at `low` and is below the surface at `high`. Returns whether `found`
+/// An open contact that touches at `low` and is below the surface at `high`. Returns if `found`
 /// is the answer; otherwise `low` has moved into a hop that is shorter than the step, with its
 /// height there.
 bool EventSearch::locate_touching(int i, double high, double & low, double & at_low, double & found)

@@ -155,7 +155,7 @@ public:
 
   /// Whether contacts or frictions enforce and release constraints in it.
   bool has_contacts() const;
-  /// Whether forces other than those of enforced rows act: sliding friction, Dahl's law, force laws.
+  /// Whether forces act besides those of enforced rows: sliding friction, Dahl's law, force laws.
   bool has_law_forces() const;
 
   const Dynamics & dynamics() const;
