@@ -27,7 +27,7 @@ system:
   bodies:
     - {name: fork, mass: 1, inertia: [0.1, 0.2, 0.3], pose: {xyz: [0, 0, 1]}}
     - {name: yoke, mass: 2, inertia: [0.2, 0.2, 0.1]}
-  actuated: all
+  actuated: [yoke_vx, yoke_vy, yoke_vz, yoke_wx, yoke_wy, yoke_wz]
 constraints:
   - {name: joint, type: frame_coincidence, frame_a: fork, frame_b: yoke, rows: [x, y]}
   - {name: cross, type: perpendicular, frame_a: fork, frame_b: yoke, axis: [1, 0, 0], direction: [0, 1, 0]}
