@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-using JointSample;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
