@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <Eigen/Core>
-#include <Eigen/LU>
 
 #include "constrained_dynamics/formula/dual.hpp"
 #include "constrained_dynamics/model/system.hpp"
@@ -33,8 +32,7 @@ public:
 
   std::vector<double> x, tape, adjoint, gradient, output;
   std::vector<Dual> dual_x, dual_tape, dual_adjoint, dual_gradient, dual_output;
-  Eigen::MatrixXd speed_matrix;  // W
-  Eigen::PartialPivLU<Eigen::MatrixXd> speed_lu;
+  Eigen::MatrixXd speed_matrix;  // W, destroyed by its inversion
   Eigen::MatrixXd mass_times_c;  // M C
   Eigen::VectorXd rate_force;    // P_q − M q̈0
   Eigen::VectorXd speed_offset;  // w0
