@@ -251,7 +251,7 @@ TEST(PinocchioModel, when_a_robot_comes_from_a_file_expect_its_model_to_agree)
   f.draw(random);
   // Springs of the file are no part of a Model.
   pinocchio::Data & data = pinocchio_data(*f.data);
-  EXPECT_EQ(pinocchio_q(*f.data), f.x);
+  EXPECT_LE((pinocchio_q(*f.data) - f.x).norm(), kTolerance);
   pinocchio::crba(model, data, Ref(f.x));
   data.M.triangularView<Eigen::StrictlyLower>() = data.M.transpose();
   EXPECT_LE((terms.mass_matrix - data.M).norm(), kTolerance * (1.0 + data.M.norm()));
@@ -332,9 +332,7 @@ TEST(PinocchioModel, when_any_algorithm_is_called_on_what_is_handed_out_expect_i
   pinocchio::computeAllTerms(model, data, pinocchio_q(*f.data), f.data->terms.speeds);
   EXPECT_LE((data.com[0] - f.system->centre_of_mass(*f.data)).norm(), kTolerance);
   EXPECT_LE((data.nle + f.data->terms.force).norm(), kTolerance * (1.0 + data.nle.norm()));
-  EXPECT_NEAR(
-    data.kinetic_energy + 0.5 * model.armature.dot(f.u.cwiseAbs2()),
-    f.system->kinetic_energy(*f.data), kTolerance * 100.0);
+  EXPECT_NEAR(data.kinetic_energy, f.system->kinetic_energy(*f.data), 100.0 * kTolerance);
   EXPECT_THROW(
     {
       SystemData other(1, 1, 0);
