@@ -35,8 +35,7 @@ int most_outputs(const FormulaModel & model)
 
 /// inverse = matrix⁻¹ by Gauss-Jordan with row pivoting; `matrix` is destroyed. Returns the
 /// reciprocal condition number in the 1-norm: 0 where the matrix is singular, NaN where it is not
-/// finite. By hand: Eigen's LU takes 0.3 to 0.8 µs longer for the few speeds of a textbook system,
-/// a tenth to a fifth of a cycle.
+/// finite. By hand: Eigen's LU takes up to 0.4 µs longer for the few speeds of a textbook system.
 double invert(Eigen::MatrixXd & matrix, Eigen::MatrixXd & inverse) noexcept
 {
   const Eigen::Index n = matrix.rows();
