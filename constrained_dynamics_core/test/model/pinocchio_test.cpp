@@ -332,7 +332,9 @@ TEST(PinocchioModel, when_any_algorithm_is_called_on_what_is_handed_out_expect_i
   pinocchio::computeAllTerms(model, data, pinocchio_q(*f.data), f.data->terms.speeds);
   EXPECT_LE((data.com[0] - f.system->centre_of_mass(*f.data)).norm(), kTolerance);
   EXPECT_LE((data.nle + f.data->terms.force).norm(), kTolerance * (1.0 + data.nle.norm()));
-  EXPECT_NEAR(data.kinetic_energy, f.system->kinetic_energy(*f.data), 100.0 * kTolerance);
+  // (Data's kinetic_energy leaves out the armature of JointModelRevoluteUnaligned in Pinocchio 4.1.)
+  data.M.triangularView<Eigen::StrictlyLower>() = data.M.transpose();
+  EXPECT_NEAR(0.5 * f.u.dot(data.M * f.u), f.system->kinetic_energy(*f.data), 100.0 * kTolerance);
   EXPECT_THROW(
     {
       SystemData other(1, 1, 0);
