@@ -75,9 +75,13 @@ int main()
       return 1;
     }
   }
+  if (simulation.evaluate() != cd::Status::kOk)
+  {
+    return 1;
+  }
   // At rest the torques about shoulder and elbow vanish. With a, b the angles of the links to the
-  // horizontal: m g (1.5 cos a + 0.5 cos b) + λ (sin a + sin b) = 0 and m g 0.5 cos b + λ sin b =
-  // 0.
+  // horizontal:
+  //     m g (1.5 cos a + 0.5 cos b) + λ (sin a + sin b) = 0,    m g 0.5 cos b + λ sin b = 0.
   const Eigen::VectorXd & q = simulation.state().q;
   const double force = simulation.workspace().solution().multipliers(0);
   const double b = q(0) + q(1);

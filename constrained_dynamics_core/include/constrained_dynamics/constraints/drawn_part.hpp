@@ -6,6 +6,7 @@
 #include <Eigen/Core>
 
 #include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/types.hpp"
 
 namespace constrained_dynamics

@@ -90,7 +90,7 @@ struct RowProblem
 };
 
 /// What a RowFormulation gives, at its full sizes n and m_max; the first m multipliers are valid.
-struct RowSolution
+struct CONSTRAINED_DYNAMICS_EXPORT RowSolution
 {
   Eigen::VectorXd acceleration;      ///< u̇ (n)
   Eigen::VectorXd constraint_force;  ///< F^c = Q u̇ − h (n) (E7)
