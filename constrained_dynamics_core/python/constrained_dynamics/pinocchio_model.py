@@ -6,6 +6,7 @@
 Joints: revolute, unbounded revolute and prismatic ones with any axis, planar, spherical, translation and
 free-flyer joints, anywhere in the tree. The others are refused with the joint's name.
 """
+
 from . import _core
 
 

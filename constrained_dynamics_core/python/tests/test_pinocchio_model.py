@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The constrained_dynamics contributors
 
 """Systems from pinocchio.Model have Pinocchio's inertia and forces."""
+
 import os
 from pathlib import Path
 
@@ -39,20 +40,32 @@ def compare(model, random):
 
 
 @needs_robots
-@pytest.mark.parametrize("path, floating", [
-    ("panda_description/urdf/panda.urdf", False),
-    ("solo_description/robots/solo12.urdf", True),
-    ("talos_data/robots/talos_reduced.urdf", True)])
+@pytest.mark.parametrize(
+    "path, floating",
+    [
+        ("panda_description/urdf/panda.urdf", False),
+        ("solo_description/robots/solo12.urdf", True),
+        ("talos_data/robots/talos_reduced.urdf", True),
+    ],
+)
 def test_robots_expect_inertia_forces_and_frames_of_pinocchio(path, floating, random):
     path = str(ROBOTS / path)
-    model = pinocchio.buildModelFromUrdf(path, pinocchio.JointModelFreeFlyer()) if floating \
+    model = (
+        pinocchio.buildModelFromUrdf(path, pinocchio.JointModelFreeFlyer())
+        if floating
         else pinocchio.buildModelFromUrdf(path)
+    )
     compare(model, random)
 
 
-@pytest.mark.parametrize("joint", [
-    pinocchio.JointModelSphericalZYX(), pinocchio.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0, 1.0, 0])),
-    pinocchio.JointModelHX(0.1)])
+@pytest.mark.parametrize(
+    "joint",
+    [
+        pinocchio.JointModelSphericalZYX(),
+        pinocchio.JointModelUniversal(np.array([1.0, 0, 0]), np.array([0, 1.0, 0])),
+        pinocchio.JointModelHX(0.1),
+    ],
+)
 def test_joints_of_other_kinds_expect_refusal_by_name(joint):
     model = pinocchio.Model()
     model.addJoint(0, joint, pinocchio.SE3.Identity(), "hip")
@@ -71,9 +84,15 @@ def test_built_model_expect_axes_placements_and_gravity_kept(random):
     parent = 0
     axis = np.array([1.0, 2.0, -0.5]) / np.linalg.norm([1.0, 2.0, -0.5])
     pinocchio.seed(1)
-    for i, joint in enumerate([
-            pinocchio.JointModelRX(), pinocchio.JointModelPY(), pinocchio.JointModelRevoluteUnaligned(axis),
-            pinocchio.JointModelPrismaticUnaligned(axis), pinocchio.JointModelRUBZ()]):
+    for i, joint in enumerate(
+        [
+            pinocchio.JointModelRX(),
+            pinocchio.JointModelPY(),
+            pinocchio.JointModelRevoluteUnaligned(axis),
+            pinocchio.JointModelPrismaticUnaligned(axis),
+            pinocchio.JointModelRUBZ(),
+        ]
+    ):
         parent = model.addJoint(parent, joint, pinocchio.SE3.Random(), "joint%d" % i)
         body = pinocchio.Inertia.FromEllipsoid(1.5 + i, 0.3, 0.2, 0.1)
         model.appendBodyToJoint(parent, body, pinocchio.SE3.Random())
@@ -89,8 +108,13 @@ def test_model_that_urdf_cannot_state_expect_it_whole(random):
     pinocchio.seed(2)
     parents = {"ball": 0, "slide": 1, "cart": 2, "drift": 1, "flyer": 0, "wheel": 5}
     joints = [
-        pinocchio.JointModelSpherical(), pinocchio.JointModelPX(), pinocchio.JointModelPlanar(),
-        pinocchio.JointModelTranslation(), pinocchio.JointModelFreeFlyer(), pinocchio.JointModelRUBY()]
+        pinocchio.JointModelSpherical(),
+        pinocchio.JointModelPX(),
+        pinocchio.JointModelPlanar(),
+        pinocchio.JointModelTranslation(),
+        pinocchio.JointModelFreeFlyer(),
+        pinocchio.JointModelRUBY(),
+    ]
     for joint, (name, parent) in zip(joints, parents.items()):
         index = model.addJoint(parent, joint, pinocchio.SE3.Random(), name)
         model.appendBodyToJoint(index, pinocchio.Inertia.FromEllipsoid(2.0, 0.3, 0.2, 0.1), pinocchio.SE3.Random())
@@ -98,8 +122,7 @@ def test_model_that_urdf_cannot_state_expect_it_whole(random):
     model.lowerPositionLimit[4] = -np.inf
     system = compare(model, random)
     assert system.link_names == [name + "_body" for name in parents]
-    assert system.speed_names[-7:] == [
-        "flyer_vx", "flyer_vy", "flyer_vz", "flyer_wx", "flyer_wy", "flyer_wz", "dwheel"]
+    assert system.speed_names[-7:] == ["flyer_vx", "flyer_vy", "flyer_vz", "flyer_wx", "flyer_wy", "flyer_wz", "dwheel"]
 
 
 def test_robot_of_a_file_expect_its_model_in_python(random):
@@ -113,7 +136,8 @@ def test_robot_of_a_file_expect_its_model_in_python(random):
     x = cd.to_pinocchio_q(system, q)
     np.testing.assert_allclose(pinocchio.crba(model, model.createData(), x), kinematics.mass_matrix, atol=1e-13)
     np.testing.assert_allclose(
-        pinocchio.nonLinearEffects(model, model.createData(), x, v), -kinematics.force, atol=1e-13)
+        pinocchio.nonLinearEffects(model, model.createData(), x, v), -kinematics.force, atol=1e-13
+    )
 
 
 def test_gravity_and_damping_expect_them_on_demand():

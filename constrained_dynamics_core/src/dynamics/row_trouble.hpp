@@ -9,8 +9,8 @@
 namespace constrained_dynamics
 {
 
-/// Which rows a status is about, for messages. All of them at the state of the workspace, whose rows
-/// must have been evaluated; not real-time safe.
+/// Which rows a status is about, for messages. All of them at the state of the workspace, whose
+/// rows must have been evaluated; not real-time safe.
 
 /// The rows of the directions that `rank` lacks to the nominal rank.
 CONSTRAINED_DYNAMICS_EXPORT std::vector<int> rows_of_lost_directions(

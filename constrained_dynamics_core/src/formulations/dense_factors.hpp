@@ -11,8 +11,8 @@
 
 /// @file
 /// Factorisations of leading blocks of matrices whose memory is taken once, for their largest size:
-/// Eigen's own take memory whenever the size changes. The arithmetic is Eigen's wherever it works in
-/// place (LLT, PartialPivLU, makeHouseholder, triangular solves).
+/// Eigen's own take memory whenever the size changes. The arithmetic is Eigen's wherever it works
+/// in place (LLT, PartialPivLU, makeHouseholder, triangular solves).
 
 namespace constrained_dynamics
 {

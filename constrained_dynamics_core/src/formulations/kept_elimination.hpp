@@ -67,8 +67,8 @@ private:
   using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using Pattern = Eigen::Matrix<unsigned char, Eigen::Dynamic, Eigen::Dynamic>;
 
-  /// Relative to the largest element of S A. Smaller ones belong close to a singular position, which
-  /// orthogonal factors judge better.
+  /// Relative to the largest element of S A. Smaller ones belong close to a singular position,
+  /// which orthogonal factors judge better.
   static constexpr double kSmallestPivot = 1e-4;
 
   /// An element of A that may differ from zero.

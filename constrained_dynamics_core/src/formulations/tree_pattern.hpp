@@ -15,8 +15,8 @@ namespace constrained_dynamics
 {
 
 /// Which rows pass which joints of a tree, where each is eliminated and which others it then meets:
-/// all that a TreeSolver knows before it sees a number. Rows stand in the order of elimination, from
-/// the tips to the root; a row has a place at each joint that it passes.
+/// all that a TreeSolver knows before it sees a number. Rows stand in the order of elimination,
+/// from the tips to the root; a row has a place at each joint that it passes.
 class TreePattern
 {
 protected:

@@ -6,8 +6,8 @@
 namespace constrained_dynamics
 {
 
-/// Kinds of joints that a tree may have. In the frame of the body that it moves, the motion subspace
-/// of each is constant.
+/// Kinds of joints that a tree may have. In the frame of the body that it moves, the motion
+/// subspace of each is constant.
 enum class JointKind
 {
   kFixed,

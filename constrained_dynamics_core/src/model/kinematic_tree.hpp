@@ -93,7 +93,8 @@ public:
 
 /// Arrays derived once from a pinocchio::Model: the kinematics of all bodies in one pass, and the
 /// forces on them that are not constraint forces. The Model's algorithms fill neither the biases of
-/// all frames nor the terms of the recursion in one pass. Real-time safe except for the constructor.
+/// all frames nor the terms of the recursion in one pass. Real-time safe except for the
+/// constructor.
 class KinematicTree
 {
 public:

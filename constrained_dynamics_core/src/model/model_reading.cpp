@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// What is read out of a pinocchio::Model, once: kinds and axes of the joints, the arrays of the tree,
-// limits, and the names of a Model that was given by a caller.
+// What is read out of a pinocchio::Model, once: kinds and axes of the joints, the arrays of the
+// tree, limits, and the names of a Model that was given by a caller.
 
 #include <algorithm>
 #include <cmath>

@@ -13,8 +13,9 @@
 
 /// @file
 /// Analytic derivatives of a tree of rigid bodies (E19), in spatial vectors of the world about its
-/// origin: motions (v; ω), forces (f; n). Pinocchio's computeRNEADerivatives would serve the inverse
-/// dynamics alone, with scratch memory that grows with n³; the frames need the same subspaces.
+/// origin: motions (v; ω), forces (f; n). Pinocchio's computeRNEADerivatives would serve the
+/// inverse dynamics alone, with scratch memory that grows with n³; the frames need the same
+/// subspaces.
 
 namespace constrained_dynamics
 {
@@ -55,8 +56,8 @@ private:
   std::vector<Vector6> acceleration_;  // spatial, gravity left out
 };
 
-/// The kinematic part of SystemDerivatives: q̇ = C u, q̈ and the transport of every joint. `out` has
-/// its sizes, zeros, and u̇.
+/// The kinematic part of SystemDerivatives: q̇ = C u, q̈ and the transport of every joint. `out`
+/// has its sizes, zeros, and u̇.
 void differentiate_joints(
   const KinematicTree & tree, const SystemTerms & terms, SystemDerivatives & out);
 

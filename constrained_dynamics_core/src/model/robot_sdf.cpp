@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// SDF: the document, its links and frames. (Pinocchio reads SDF only with the library sdformat, which
-// its packages come without.)
+// SDF: the document, its links and frames. (Pinocchio reads SDF only with the library sdformat,
+// which its packages come without.)
 
 #include "model/sdf_reader.hpp"
 

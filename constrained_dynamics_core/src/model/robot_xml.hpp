@@ -14,8 +14,8 @@ class XmlReader;
 
 /// Reads a robot description into a tree, checking everything that is read. Pinocchio's parsers are
 /// not used: of the documents in test/robots/hostile they accept 41 of 76 URDF and 20 of 24 MJCF
-/// files (a mass that is no number, a zero axis, exchanged limits, two parents, loops), so that every
-/// value is read here anyway. robot_library_test compares the results with theirs.
+/// files (a mass that is no number, a zero axis, exchanged limits, two parents, loops), so that
+/// every value is read here anyway. robot_library_test compares the results with theirs.
 ///
 /// @throw std::invalid_argument starting with the document's name, for: no or several root
 /// elements, DTDs, duplicate attributes, numbers that are not numbers (independent of the locale)

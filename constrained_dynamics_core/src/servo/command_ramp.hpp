@@ -23,7 +23,8 @@ enum class CommandSource
 class CommandRamp
 {
 public:
-  /// @param limits one per input, ±∞: none. @param period of a cycle [s]. @param ramp_time [s], ≥ 0.
+  /// @param limits one per input, ±∞: none. @param period of a cycle [s].
+  /// @param ramp_time [s], ≥ 0.
   CommandRamp(InputLimits limits, double period, double ramp_time);
 
   /// Begins anew. @param effort that acts now; null: unknown, the first command has no ramp.

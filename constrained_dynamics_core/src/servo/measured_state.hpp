@@ -15,8 +15,8 @@
 namespace constrained_dynamics
 {
 
-/// The state of a robot from what its sensors say: values that cannot be are refused, joints without
-/// sensors are found from the constraints.
+/// The state of a robot from what its sensors say: values that cannot be are refused, joints
+/// without sensors are found from the constraints.
 class MeasuredState
 {
 public:

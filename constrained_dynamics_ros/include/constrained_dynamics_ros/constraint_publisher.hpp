@@ -82,7 +82,8 @@ public:
     TopicMaker & topics);
 
   /// Sends what is due. Without output of the solve (see has_output) the forces are those of the
-  /// last one, and wrenches and markers are left out. Real-time safe: yes, where the publishers are.
+  /// last one, and wrenches and markers are left out. Real-time safe: yes, where the publishers
+  /// are.
   /// @param period since the last call [s].
   void write(
     const rclcpp::Time & stamp, double period, constrained_dynamics::Status status,

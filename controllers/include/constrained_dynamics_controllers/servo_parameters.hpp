@@ -14,7 +14,8 @@
 namespace constrained_dynamics_controllers
 {
 
-/// Limits of effort and rate: the parameters', else those of the hardware and the robot description.
+/// Limits of effort and rate: the parameters', else those of the hardware and the robot
+/// description.
 /// @param hard limits of joints, by name.
 /// @throw std::invalid_argument naming a parameter that is out of range.
 constrained_dynamics::InputLimits command_limits(

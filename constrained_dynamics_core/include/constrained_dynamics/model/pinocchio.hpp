@@ -12,12 +12,13 @@
 #include "constrained_dynamics/types.hpp"
 
 /// @file
-/// Systems from a pinocchio::Model, and the Model and Data of every RigidBodySystem. The only public
-/// header that includes Pinocchio: link it (pinocchio::pinocchio_default) where you include this.
+/// Systems from a pinocchio::Model, and the Model and Data of every RigidBodySystem. The only
+/// public header that includes Pinocchio: link it (pinocchio::pinocchio_default) where you include
+/// this.
 ///
 /// Speeds are Pinocchio's velocities v, in the same order. Coordinates are in the same order, but a
-/// continuous joint (JointModelRUBX …) and the rotation of a planar joint are one angle here and its
-/// cosine and sine there; to_pinocchio_q and from_pinocchio_q convert.
+/// continuous joint (JointModelRUBX …) and the rotation of a planar joint are one angle here and
+/// its cosine and sine there; to_pinocchio_q and from_pinocchio_q convert.
 
 namespace constrained_dynamics
 {
@@ -54,7 +55,8 @@ CONSTRAINED_DYNAMICS_EXPORT const pinocchio::Model & pinocchio_model(
 /// update_dynamics uses the same memory from the first call of this function on, and leaves the
 /// results of crba and nonLinearEffects there.
 /// @throw std::invalid_argument if `data` does not belong to a RigidBodySystem.
-/// Real-time safe: the first call for a SystemData allocates memory of the order n³; later ones yes.
+/// Real-time safe: the first call for a SystemData allocates memory of the order n³; later ones
+/// yes.
 CONSTRAINED_DYNAMICS_EXPORT pinocchio::Data & pinocchio_data(SystemData & data);
 
 /// The configuration (model.nq) of the state of the last update_kinematics.

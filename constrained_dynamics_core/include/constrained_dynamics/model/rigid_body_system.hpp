@@ -205,7 +205,7 @@ public:
   /// Builds and checks the scene.
   /// @throw std::invalid_argument naming robot, link or joint, the value and what is allowed: for
   /// documents that are malformed, exceed SceneDescription::size_limits or have more than 10 MB,
-  /// and for models that are not physical (see src/model/robot_xml.hpp and src/model/robot_tree.hpp).
+  /// and for models that are not physical (see src/model/robot_xml.hpp and robot_tree.hpp).
   explicit RigidBodySystem(const SceneDescription & scene);
   ~RigidBodySystem() override;
 

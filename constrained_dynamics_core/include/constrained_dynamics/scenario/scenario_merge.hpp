@@ -24,7 +24,8 @@ CONSTRAINED_DYNAMICS_EXPORT void merge_scenario(const TextTree & changes, TextTr
 CONSTRAINED_DYNAMICS_EXPORT bool names_robot(const TextTree & scenario);
 
 /// Puts a robot description (URDF, SDF or MJCF) in place of the scenario's robot, or of all its
-/// fixed ones. A scenario that has none on purpose (`coordinates`, or `bodies` alone) is left alone.
+/// fixed ones. A scenario that has none on purpose (`coordinates`, or `bodies` alone) is left
+/// alone.
 /// @throw std::invalid_argument for a text that is none, or robots that one cannot stand for.
 CONSTRAINED_DYNAMICS_EXPORT void use_robot_description(
   const std::string & description, TextTree & scenario);

@@ -17,8 +17,8 @@
 #include "constrained_dynamics/types.hpp"
 
 /// @file
-/// A servo law as a controller of a robot runs it: measured states in, bounded commands out, also in
-/// cycles in which something is missing.
+/// A servo law as a controller of a robot runs it: measured states in, bounded commands out, also
+/// in cycles in which something is missing.
 
 namespace constrained_dynamics
 {
