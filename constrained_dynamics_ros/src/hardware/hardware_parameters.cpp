@@ -9,9 +9,8 @@
 #include <map>
 #include <stdexcept>
 
+#include <constrained_dynamics/scenario/text_tree.hpp>
 #include <hardware_interface/lexical_casts.hpp>
-
-#include "text_tree.hpp"
 
 namespace constrained_dynamics_ros::simulated
 {
@@ -82,12 +81,13 @@ void read_dropout(const std::string & name, const std::string & text, HardwarePa
     out.dropout_probability = read_number(name, text, 0.0, true, 1.0);
     return;
   }
-  const TextTree windows = read_yaml(text, "hardware parameter '" + name + "'");
+  const constrained_dynamics::TextTree windows =
+    constrained_dynamics::read_yaml(text, "hardware parameter '" + name + "'");
   if (!windows.is_list())
   {
     refuse(name, text, allowed);
   }
-  for (const TextTree & window : windows.children)
+  for (const constrained_dynamics::TextTree & window : windows.children)
   {
     if (!window.is_list() || window.children.size() != 2)
     {
