@@ -277,7 +277,7 @@ TEST(MujocoLoop, when_the_arm_holds_a_posture_by_gravity_and_springs_expect_it_t
   EXPECT_LE(end.u.cwiseAbs().maxCoeff(), 1e-6);
 }
 
-TEST(MujocoLoop, when_the_cutter_follows_a_curve_on_the_wall_expect_path_and_wished_force)
+TEST(MujocoLoop, when_the_cutter_follows_a_curve_on_the_wall_expect_path_and_desired_force)
 {
   if (!kHasRobots)
   {
@@ -330,7 +330,7 @@ TEST(MujocoLoop, when_the_cutter_follows_a_curve_on_the_wall_expect_path_and_wis
       penetration = std::max(penetration, plant.penetration());
     });
   std::cout << "path [m]: " << path << "\norientation [rad]: " << orientation
-            << "\nwished force against MuJoCo's [N]: " << desired
+            << "\ndesired force against MuJoCo's [N]: " << desired
             << "\nour force against MuJoCo's [N]: " << force << "\npenetration [m]: " << penetration
             << '\n';
   // What is left is due to torques that are held for a millisecond (see the wheels below) and to
