@@ -43,9 +43,10 @@ if(NOT output MATCHES "^ok\n")
   message(FATAL_ERROR "the README's C++ does not end with status ok: ${output}")
 endif()
 # A consumer that has Pinocchio, and hands a Model over.
+cmake_path(SET pinocchio_prefix NORMALIZE ${pinocchio}/../../..)
+set(ENV{CMAKE_PREFIX_PATH} ${prefix}:${pinocchio_prefix})
 run("configuring with Pinocchio" ${CMAKE_COMMAND} -S ${source}/pinocchio -B ${consumer}_pinocchio
-  -G ${generator} "-DCMAKE_PREFIX_PATH=${prefix};${pinocchio}/../../.." -DCMAKE_CXX_COMPILER=${compiler}
-  -Dpinocchio_DIR=${pinocchio} ${flags})
+  -G ${generator} -DCMAKE_CXX_COMPILER=${compiler} -Dpinocchio_DIR=${pinocchio} ${flags})
 run("building with Pinocchio" ${CMAKE_COMMAND} --build ${consumer}_pinocchio)
 run("running with Pinocchio" ${consumer}_pinocchio/pinocchio_consumer)
 message("${output}")
