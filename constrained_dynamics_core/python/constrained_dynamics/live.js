@@ -8,7 +8,7 @@
   const live = data.live;
   const get = (id) => document.getElementById(id);
   const element = (tag, parent, properties) => parent.appendChild(Object.assign(document.createElement(tag), properties));
-  let view = null, tellForces = () => {}, state = null;
+  let view = null, tellForces = () => {}, state = null, commands = 0;
   // What tests ask for.
   window.cdLive = {get state() { return state; }, frames: 0, get arrows() {
     return view ? view.arrows.map((arrow) => ({
@@ -38,6 +38,7 @@
     const answer = await fetch("/command", {
       method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({action, ...values})});
     const told = await answer.json();
+    commands += 1;
     if (told.error) complain(told.error); else { state = told; tell(); }
   }
   let complaint = "", complained = 0;
@@ -210,8 +211,10 @@
   // The next question is asked when the last answer has been drawn: a slow browser gets fewer pictures, no queue.
   async function loop() {
     try {
+      const before = commands;
       const answer = await fetch("/state");
-      state = await answer.json();
+      const told = await answer.json();
+      if (commands === before) state = told;  // an answer to a command is newer
       draw();
       tell();
       if (state.time !== null) { remember(); chart(); }
