@@ -4,7 +4,6 @@
 #include "constrained_dynamics_ros/scenario_parameters.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -28,14 +27,10 @@ using constrained_dynamics::TextTree;
 namespace
 {
 
-/// Sections of a scenario file that parameters may say.
-constexpr std::array<const char *, 14> kSections = {
-  "system", "constraints", "servo",      "servo_law",   "stabilisation", "formulation", "initial",
-  "run",    "options",     "parameters", "definitions", "inputs",        "events",      "observe"};
-template <std::size_t size>
-bool contains(const std::array<const char *, size> & names, const std::string & name)
+bool is_section(const std::string & name)
 {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  const std::vector<std::string> & sections = constrained_dynamics::scenario_sections();
+  return std::find(sections.begin(), sections.end(), name) != sections.end();
 }
 
 [[noreturn]] void refuse(const std::string & name, const std::string & what)
@@ -60,9 +55,8 @@ TextTree from_string(const std::string & name, const std::string & text)
 {
   const std::size_t begin = text.find_first_not_of(" \n");
   const bool is_yaml = begin != std::string::npos && (text[begin] == '[' || text[begin] == '{');
-  const bool is_section = contains(kSections, name) && name != "formulation";
-  return is_yaml || is_section ? read_yaml(text, "parameter '" + name + "'")
-                               : TextTree::value(text);
+  const bool is_map = is_section(name) && name != "formulation";
+  return is_yaml || is_map ? read_yaml(text, "parameter '" + name + "'") : TextTree::value(text);
 }
 
 template <typename T, typename Convert>
@@ -182,7 +176,7 @@ std::string read_file(const std::string & path)
 
 bool is_scenario_parameter(const std::string & name)
 {
-  return contains(kSections, name.substr(0, name.find('.')));
+  return is_section(name.substr(0, name.find('.')));
 }
 
 std::string scenario_text(const ScenarioSource & source)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/scenario/text_tree.hpp"
@@ -13,6 +14,10 @@
 
 namespace constrained_dynamics
 {
+
+/// The sections of scenario files that something else than the file may say, such as parameters:
+/// system, constraints, servo …
+CONSTRAINED_DYNAMICS_EXPORT const std::vector<std::string> & scenario_sections();
 
 /// Writes `changes` over a scenario, key by key. Lists of items with names (constraints, servo,
 /// system.robots …) may be maps there, from name to keys: an item of that name, or of that index,
