@@ -219,6 +219,7 @@ def played_scenario(system):
                         "markers.shaft_diameter": 0.02,
                         "markers.legend_position": [0.0, 0.0, 0.9],
                         "loop": True,
+                        "view_frame": "view",
                     },
                     clock,
                 ],
