@@ -45,6 +45,8 @@ def test_manifest_when_read_expect_name_license_and_no_warning(folder):
 
 def test_versions_when_compared_expect_one():
     versions = {parse_package(str(TOP / folder / "package.xml")).version for folder in PACKAGES}
+    for folder in ("config", "constrained_dynamics_core"):
+        versions.add(re.search(r"^project\(\w+ VERSION ([0-9.]+)", cmake_of(folder), re.MULTILINE)[1])
     assert len(versions) == 1, versions
 
 

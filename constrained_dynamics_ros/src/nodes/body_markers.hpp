@@ -33,8 +33,8 @@ public:
   const visualization_msgs::msg::MarkerArray & write(
     const builtin_interfaces::msg::Time & stamp, const constrained_dynamics::SystemData & data);
 
-  /// A frame for cameras, without its name: below the middle of the bodies where these can move away (floating
-  /// and planar bases, free bodies), else at the origin. Valid after `write`.
+  /// A frame for cameras, without its name: below the middle of the bodies where these can move
+  /// away (floating and planar bases, free bodies), else at the origin. Valid after `write`.
   const geometry_msgs::msg::TransformStamped & view() const { return view_; }
 
 private:
