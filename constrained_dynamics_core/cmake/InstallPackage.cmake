@@ -4,6 +4,20 @@
 # Installs the library, its headers and the package config constrained_dynamics_core.
 include(CMakePackageConfigHelpers)
 
+# A wheel has the library beside the Python module and nothing else of this; without links, which wheels do not know,
+# and by another name than that of a ROS 2 workspace, which may be loaded in its place.
+if(SKBUILD)
+  set_target_properties(constrained_dynamics_core PROPERTIES
+    OUTPUT_NAME constrained_dynamics_wheel
+    VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/../cmeel.prefix/lib"
+    INSTALL_RPATH_USE_LINK_PATH OFF
+  )
+  install(TARGETS constrained_dynamics_core
+    LIBRARY DESTINATION constrained_dynamics COMPONENT python NAMELINK_SKIP)
+  return()
+endif()
+
 set(cd_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/constrained_dynamics_core)
 
 install(TARGETS constrained_dynamics_core EXPORT constrained_dynamics_coreTargets
