@@ -5,7 +5,7 @@
 
 from xml.etree import ElementTree
 
-SIMULATION = "constrained_dynamics/ConstrainedSystem"
+SIMULATION = "constrained_dynamics_ros/ConstrainedSystem"
 SERVO = "ServoConstraintController"
 BROADCASTER = "ConstraintForceBroadcaster"
 
@@ -82,8 +82,8 @@ def default_parameters(description, scenario):
     model = {"scenario": scenario, "joints": joints}
     types = {
         "joint_state_broadcaster": "joint_state_broadcaster/JointStateBroadcaster",
-        "servo_constraint_controller": f"constrained_dynamics/{SERVO}",
-        "constraint_force_broadcaster": f"constrained_dynamics/{BROADCASTER}",
+        "servo_constraint_controller": f"constrained_dynamics_controllers/{SERVO}",
+        "constraint_force_broadcaster": f"constrained_dynamics_controllers/{BROADCASTER}",
     }
     return {
         "controller_manager": {

@@ -39,7 +39,7 @@ def test_simulation_when_added_expect_a_tag_for_each_motor_and_the_rest_unchange
     text = robot_files.with_simulation(ROBOT, "/robot/wall.yaml", True)
     assert "<!-- ${left alone} -->" in text and not robot_files.has_hardware(ROBOT)
     tag = ElementTree.fromstring(text).find("ros2_control")
-    assert tag.findtext("hardware/plugin") == "constrained_dynamics/ConstrainedSystem"
+    assert tag.findtext("hardware/plugin") == "constrained_dynamics_ros/ConstrainedSystem"
     assert tag.findtext("hardware/param[@name='scenario']") == "/robot/wall.yaml"
     assert [joint.get("name") for joint in tag.findall("joint")] == ["j1", "j2"]
     assert all(joint.find("command_interface").get("name") == "effort" for joint in tag.findall("joint"))

@@ -55,7 +55,7 @@ std::string description()
 const char * const kParameters = R"(controller_manager:
   ros__parameters:
     update_rate: 1000
-    arm_controller: {type: constrained_dynamics/ServoConstraintController}
+    arm_controller: {type: constrained_dynamics_controllers/ServoConstraintController}
 arm_controller:
   ros__parameters:
     joints: [joint_1, joint_2, joint_3, joint_4]
