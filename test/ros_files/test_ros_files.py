@@ -130,7 +130,7 @@ def test_plugins_when_described_expect_classes_that_are_exported(folder):
             target = r"\$\{PROJECT_NAME\}" if library.get("path") == PACKAGES[folder] else library.get("path")
             assert re.search(rf"add_library\(\s*{target}\s", cmake), library.get("path")
             for item in library.findall("class"):
-                assert item.get("name").startswith("constrained_dynamics/")
+                assert item.get("name").startswith(PACKAGES[folder] + "/")
                 assert item.findtext("description", "").strip()
                 # The last part of the type, and its base, in a PLUGINLIB_EXPORT_CLASS.
                 exported = re.findall(r"PLUGINLIB_EXPORT_CLASS\(\s*([\w:]+),\s*([\w:]+)\s*\)", sources)
