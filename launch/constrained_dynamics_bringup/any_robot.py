@@ -70,10 +70,14 @@ def _start(context):
     else:
         raise ValueError("launch arguments scenario and controllers are both empty; allowed is at least one of them")
     names = split_names(argument("controller")) if argument("controller") else robot_files.controllers_of(parameters)
-    if not robot_files.has_hardware(description):
+    if boolean("simulate", argument("simulate")):
         is_driven = any(not name.endswith("broadcaster") for name in names)
         description = robot_files.with_simulation(description, scenario, is_driven)
-        print("your_robot: the description has no <ros2_control> tag, so the robot is simulated")
+    elif not robot_files.has_hardware(description):
+        raise ValueError(
+            "launch argument description: it has no <ros2_control> tag, so that there is no hardware; allowed are "
+            "simulate:=true, or a description with a tag"
+        )
     cycles = {"update_rate": whole_number("rate", argument("rate"))} if argument("rate") else {}
     nodes = robot_nodes(description, path, cycles, clock, names, scenario)
     root = robot_files.root_link(description)
@@ -109,6 +113,11 @@ def your_robot():
                 default_value="",
                 description="controllers to start, separated by commas; empty: the first servo controller of the "
                 "parameters, else the first broadcaster; none: the robot moves freely",
+            ),
+            DeclareLaunchArgument(
+                "simulate",
+                default_value="false",
+                description="simulate the robot instead of the hardware that its description names, if any",
             ),
             DeclareLaunchArgument(
                 "rate", default_value="", description="controller cycles per second; empty: that of the parameters"

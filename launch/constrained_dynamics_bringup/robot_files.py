@@ -3,6 +3,7 @@
 
 """What your_robot.launch.py makes of a robot description and parameters. Nothing here needs ROS."""
 
+import re
 from xml.etree import ElementTree
 
 SIMULATION = "constrained_dynamics_ros/ConstrainedSystem"
@@ -48,9 +49,10 @@ def has_hardware(description):
 
 def with_simulation(description, scenario, waits):
     """
-    Give the description with a <ros2_control> tag: the simulated hardware, an effort interface for each motor.
+    Give the description with the simulated hardware and an effort interface for each motor.
 
-    scenario: its path; empty: the robot alone. waits: whether the robot stands still until it is commanded.
+    <ros2_control> tags that it has are replaced. scenario: its path; empty: the robot alone.
+    waits: whether the robot stands still until it is commanded.
     """
     joints = "".join(
         f'    <joint name="{name}">\n'
@@ -70,6 +72,7 @@ def with_simulation(description, scenario, waits):
         "    </hardware>\n"
         f"{joints}  </ros2_control>\n"
     )
+    description = re.sub(r"<ros2_control\b.*?</ros2_control\s*>", "", description, flags=re.DOTALL)
     end = description.rindex("</robot>")
     return description[:end] + tag + description[end:]
 

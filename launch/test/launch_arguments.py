@@ -93,7 +93,11 @@ class LaunchArguments(unittest.TestCase):
 class YourRobot(unittest.TestCase):
     """The launch file of any robot."""
 
-    FOUR_BAR = {"description": share("robots", "four_bar.urdf"), "scenario": share("systems", "four_bar.yaml")}
+    FOUR_BAR = {
+        "description": share("robots", "four_bar.urdf"),
+        "scenario": share("systems", "four_bar.yaml"),
+        "simulate": "true",
+    }
 
     def test_when_description_and_scenario_are_given_expect_a_simulated_robot(self):
         _, nodes = visit(your_robot(), **self.FOUR_BAR)
@@ -120,6 +124,9 @@ class YourRobot(unittest.TestCase):
         with self.assertRaises(ValueError) as caught:
             visit(your_robot(), **{**self.FOUR_BAR, "scenario": ""})
         self.assertIn("scenario and controllers", str(caught.exception))
+        with self.assertRaises(ValueError) as caught:
+            visit(your_robot(), **{**self.FOUR_BAR, "simulate": "false"})
+        self.assertIn("<ros2_control>", str(caught.exception))
 
 
 class Files(unittest.TestCase):

@@ -50,9 +50,9 @@ def test_published_robots_when_simulated_expect_a_tag_and_one_root(path):
     text = path.read_text(encoding="utf-8")
     if not robot_files.motors(text):
         pytest.skip("no joint of it can be driven")
-    if not robot_files.has_hardware(text):
-        text = robot_files.with_simulation(text, "", False)
-    assert robot_files.has_hardware(text)
+    text = robot_files.with_simulation(text, "", False)
+    tags = ElementTree.fromstring(text).findall("ros2_control")
+    assert [tag.findtext("hardware/plugin") for tag in tags] == [robot_files.SIMULATION]
     assert robot_files.root_link(text)
 
 

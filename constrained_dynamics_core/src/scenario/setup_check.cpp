@@ -8,6 +8,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -39,44 +40,50 @@ void check_joints(
   const bool reads_effort = commands
                               ? contains(texts_of(controller.parameters, "measured_effort"), "true")
                               : effort.empty() || effort.front() == "measured";
+  std::map<std::string, std::vector<std::string>> missing;  // interface → joints
   for (const char * key : {"joints", "passive_joints"})
   {
     const bool is_driven = std::string(key) == "joints";
     for (const std::string & joint : texts_of(controller.parameters, key))
     {
-      const std::string name = thing + ": " + key + ": " + joint;
       if (!contains(robot.movable, joint))
       {
         // A passive one may be a base or one of its coordinates, which the system knows.
         if (is_driven)
         {
           report.error(
-            name, "is no joint of the robot that moves; allowed: " + join_names(robot.movable));
+            thing + ": joints: " + joint,
+            "is no joint of the robot that moves; allowed: " + join_names(robot.movable));
         }
         continue;
       }
       const auto found = robot.interfaces.find(joint);
       const DescribedJoints::Interfaces given =
         found != robot.interfaces.end() ? found->second : DescribedJoints::Interfaces();
-      const auto need = [&](const char * kind, const std::string & interface, bool there)
+      const auto need = [&](const std::string & element, bool there)
       {
-        if (!there && robot.has_tag)
+        if (!there)
         {
-          report.error(
-            name, "the <ros2_control> tag has no <" + std::string(kind) + " name=\"" + interface +
-                    "\"/> of it, which the controller asks for");
+          missing[element].push_back(joint);
         }
       };
-      need("state_interface", "position", given.states.count("position") > 0);
-      need("state_interface", "velocity", given.states.count("velocity") > 0);
-      if (is_driven && commands)
-      {
-        need("command_interface", "effort", given.commands.count("effort") > 0);
-      }
-      if (is_driven && reads_effort)
-      {
-        need("state_interface", "effort", given.states.count("effort") > 0);
-      }
+      need("<state_interface name=\"position\"/>", given.states.count("position") > 0);
+      need("<state_interface name=\"velocity\"/>", given.states.count("velocity") > 0);
+      need(
+        "<command_interface name=\"effort\"/>",
+        !(is_driven && commands) || given.commands.count("effort") > 0);
+      need(
+        "<state_interface name=\"effort\"/>",
+        !(is_driven && reads_effort) || given.states.count("effort") > 0);
+    }
+  }
+  for (const auto & [element, joints] : missing)
+  {
+    if (robot.has_tag)
+    {
+      report.error(
+        thing + ": joints: " + join_names(joints),
+        "the <ros2_control> tag has no " + element + " of them, which the controller asks for");
     }
   }
 }
@@ -164,11 +171,19 @@ void check_law(
     return;
   }
   const ServoResult & result = workspace.result();
-  if (result.null_dimension > 0)
+  int force_rows = 0;
+  for (const ServoTask & task : law->tasks())
+  {
+    force_rows += static_cast<int>(task.constraint->force_rows().size());
+  }
+  // Of the directions that the tasks use, those of forces move nothing.
+  const int open =
+    workspace.dynamics().rank_report().degrees_of_freedom - std::max(0, result.rank - force_rows);
+  if (open > 0)
   {
     report.warning(
       thing + ": servo",
-      "the tasks leave " + std::to_string(result.null_dimension) +
+      "the tasks leave " + std::to_string(open) +
         " motions open, which are not controlled and sag under gravity; a 'joint' task of all "
         "joints with a later priority holds them");
   }

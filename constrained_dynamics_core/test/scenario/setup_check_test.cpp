@@ -176,7 +176,7 @@ TEST(SetupCheck, when_the_robot_lacks_an_interface_expect_an_error_that_names_it
   files.description = with(files.description, "<command_interface name=\"effort\"/>", "");
   EXPECT_THAT(
     texts(check_setup(files)), testing::ElementsAre(AllOf(
-                                 HasSubstr("error: "), HasSubstr("joints: joint_1"),
+                                 HasSubstr("error: "), HasSubstr("joints: joint_1:"),
                                  HasSubstr("<command_interface name=\"effort\"/>"))));
 }
 
