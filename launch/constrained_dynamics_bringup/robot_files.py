@@ -82,7 +82,11 @@ def default_parameters(description, scenario):
     joints = motors(description)
     if not joints:
         raise ValueError("launch argument description: no joint can be driven; allowed is a robot with at least one")
-    model = {"scenario": scenario, "joints": joints}
+
+    # Lists of their own: YAML would write a list that is there twice as an alias, which rcl refuses.
+    def model():
+        return {"scenario": scenario, "joints": list(joints)}
+
     types = {
         "joint_state_broadcaster": "joint_state_broadcaster/JointStateBroadcaster",
         "servo_constraint_controller": f"constrained_dynamics_controllers/{SERVO}",
@@ -94,10 +98,10 @@ def default_parameters(description, scenario):
         },
         # Without names it would publish the forces that controllers export as state interfaces, too.
         "joint_state_broadcaster": {
-            "ros__parameters": {"joints": joints, "interfaces": ["position", "velocity", "effort"]}
+            "ros__parameters": {"joints": list(joints), "interfaces": ["position", "velocity", "effort"]}
         },
-        "servo_constraint_controller": {"ros__parameters": dict(model)},
-        "constraint_force_broadcaster": {"ros__parameters": dict(model)},
+        "servo_constraint_controller": {"ros__parameters": model()},
+        "constraint_force_broadcaster": {"ros__parameters": model()},
     }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 TOP = Path(__file__).resolve().parents[2]
 spec = importlib.util.spec_from_file_location(
@@ -60,6 +61,8 @@ def test_default_parameters_expect_a_controller_that_is_found_again():
     parameters = robot_files.default_parameters(ROBOT, "/robot/wall.yaml")
     assert robot_files.controllers_of(parameters) == ["servo_constraint_controller"]
     assert parameters["servo_constraint_controller"]["ros__parameters"]["joints"] == ["j1", "j2"]
+    text = yaml.safe_dump(parameters)
+    assert "&" not in text and "*" not in text  # rcl refuses aliases
 
 
 @pytest.mark.parametrize(
