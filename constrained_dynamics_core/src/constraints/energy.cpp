@@ -73,7 +73,7 @@ Status Energy::do_evaluate(const SystemData & data, ConstraintScratch & scratch,
 std::shared_ptr<const Constraint> make_energy_constraint(
   const std::string & name, const System & system, EnergyKind kind, double value)
 {
-  const auto * textbook = dynamic_cast<const AnalyticSystem *>(&underlying(system));
+  const auto * textbook = dynamic_cast<const AnalyticSystem *>(&system.underlying());
   if (!textbook)
   {
     return std::make_shared<const Energy>(name, system, kind, value);

@@ -10,8 +10,6 @@
 
 #include <Eigen/Geometry>
 
-#include "constrained_dynamics/model/control_state_system.hpp"
-
 namespace constrained_dynamics
 {
 
@@ -64,7 +62,7 @@ double checked_positive(const std::string & owner, const std::string & what, dou
 
 const RigidBodySystem & checked_robot(const std::string & owner, const System & system)
 {
-  const auto * robot = dynamic_cast<const RigidBodySystem *>(&underlying(system));
+  const RigidBodySystem * robot = system.underlying().as_robot();
   if (!robot)
   {
     throw std::invalid_argument(

@@ -373,12 +373,6 @@ void ControlStateSystem::do_add_coordinate_force_derivatives(
   wrapped_->add_coordinate_force_derivatives(wrapped_data(data), y, out.topLeftCorner(n, n));
 }
 
-const System & underlying(const System & system)
-{
-  const auto * with_states = dynamic_cast<const ControlStateSystem *>(&system);
-  return with_states != nullptr ? with_states->wrapped() : system;
-}
-
 std::shared_ptr<const ControlStateSystem> make_control_state_system(
   std::shared_ptr<const System> system)
 {

@@ -86,6 +86,7 @@ protected:
     const Eigen::Vector3d & torque, MatrixRef out) const override;
   void do_add_coordinate_force_derivatives(
     const SystemData & data, const ConstVectorRef & y, MatrixRef out) const override;
+  const System & do_underlying() const noexcept CD_NONBLOCKING override { return *wrapped_; }
 
 private:
   void fill_inputs(const SystemData & data, const ConstVectorRef & inputs, VectorRef out)
@@ -96,9 +97,6 @@ private:
   std::vector<int> kept_;     // the other ones
   std::vector<int> imposed_;  // speeds of `second`
 };
-
-/// What a ControlStateSystem wraps; any other system itself.
-CONSTRAINED_DYNAMICS_EXPORT const System & underlying(const System & system);
 
 /// Makes all inputs of a system states, first order: τ are speeds, τ̇ the inputs. Throws as the
 /// constructor.

@@ -294,6 +294,7 @@ protected:
     const Eigen::Vector3d & torque, MatrixRef out) const override;
   void do_add_coordinate_force_derivatives(
     const SystemData & data, const ConstVectorRef & y, MatrixRef out) const override;
+  const RigidBodySystem * do_as_robot() const noexcept CD_NONBLOCKING override { return this; }
 
 private:
   friend struct PinocchioAccess;

@@ -87,6 +87,8 @@ struct FrameDerivatives
   void resize(Eigen::Index speed_count);
 };
 
+class RigidBodySystem;
+
 /// A wrench on a body: force and torque about `point`, all expressed in the world.
 struct Wrench
 {
@@ -147,6 +149,12 @@ public:
   /// are states, motions that a drive imposes. Constraint forces do not act on them (virtual
   /// displacements keep them), Q is diagonal and positive there. Ascending; none for most systems.
   const std::vector<int> & driven_speeds() const { return driven_speeds_; }
+
+  /// The robot that this system is; null for other systems, also for those that wrap a robot.
+  /// `underlying().as_robot()` finds that one too. Real-time safe: yes.
+  const RigidBodySystem * as_robot() const noexcept CD_NONBLOCKING { return do_as_robot(); }
+  /// What a ControlStateSystem wraps; any other system itself. Real-time safe: yes.
+  const System & underlying() const noexcept CD_NONBLOCKING { return do_underlying(); }
 
   /// Index of a coordinate, speed, input or frame by name.
   /// @throw std::invalid_argument naming the unknown name and those that exist.
@@ -325,6 +333,8 @@ protected:
     const Eigen::Vector3d & torque, MatrixRef out) const;
   virtual void do_add_coordinate_force_derivatives(
     const SystemData & data, const ConstVectorRef & y, MatrixRef out) const;
+  virtual const RigidBodySystem * do_as_robot() const noexcept CD_NONBLOCKING { return nullptr; }
+  virtual const System & do_underlying() const noexcept CD_NONBLOCKING { return *this; }
 
 private:
   std::vector<std::string> coordinate_names_;
