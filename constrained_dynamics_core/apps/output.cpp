@@ -276,6 +276,9 @@ std::string advice(cd::Status status)
     case cd::Status::kNotConverged:
       return ": an iteration, the step of the integrator or a sequence of events came to no end; "
              "look at the last events, the tolerances and the step";
+    case cd::Status::kDeclined:
+      return ": this formulation leaves the state to others (rows or inertia that are not clearly "
+             "regular, sliding or compliant contacts); formulation auto solves it";
     default:
       return "";
   }

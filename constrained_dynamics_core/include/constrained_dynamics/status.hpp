@@ -61,6 +61,8 @@ enum class Status : std::uint8_t
   kNoState,
   /// The formulation does not answer this problem; others may (see ArticulatedBody).
   kDeclined,
+  /// The workspace was made for another Dynamics.
+  kForeignWorkspace,
 };
 
 /// Stable name of a status, as printed by `cdyn` ("ok", "singular", …). Real-time safe: yes.

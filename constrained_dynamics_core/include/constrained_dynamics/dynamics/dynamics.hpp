@@ -33,11 +33,15 @@ CONSTRAINED_DYNAMICS_EXPORT Eigen::MatrixXd complete_jacobian(
 /// A cycle may also be taken apart: `set_state`, then whatever is wanted at that state, in any
 /// order and as often as wanted. Each part is evaluated once for each state, when it is first
 /// needed.
+///
+/// All functions return kForeignWorkspace, and touch nothing, where the workspace was made for
+/// another Dynamics. Copies of a Dynamics count as the same.
 class CONSTRAINED_DYNAMICS_EXPORT Dynamics
 {
 public:
   /// @param formulation none stands for Automatic.
-  /// @throw std::invalid_argument for options out of range, gain matrices of the wrong size, or
+  /// @throw std::invalid_argument for options out of range, gain matrices of the wrong size, a
+  /// formulation that refuses the system (Formulation::refusal), or
   /// Stabilisation::keep_independent with a formulation that has no independent speeds.
   explicit Dynamics(
     ConstraintSet constraints, DynamicsOptions options = {},
@@ -80,8 +84,8 @@ public:
 
   /// Terms, factorisation of the rows and response to the inputs (E24) at the state of the
   /// workspace, whatever the formulation is. Statuses: kOk, kSingular; kSingularInertia,
-  /// kNonFiniteInput, kNonFiniteResult, kNoState and those of evaluate_rows and evaluate_terms
-  /// without output. Real-time safe: yes.
+  /// kNonFiniteInput, kNonFiniteResult, kNoState, kSizeMismatch (the reduction was made for other
+  /// sizes) and those of evaluate_rows and evaluate_terms without output. Real-time safe: yes.
   [[nodiscard]] Status reduce(
     Workspace & workspace, Reduction & reduction,
     ReductionParts parts = {}) const noexcept CD_NONBLOCKING;
@@ -118,6 +122,8 @@ private:
   Dynamics(
     std::shared_ptr<const ConstrainedSystem> system,
     std::shared_ptr<const Formulation> formulation);
+  /// Whether a workspace was made for this Dynamics or a copy of it.
+  bool owns(const Workspace & workspace) const noexcept CD_NONBLOCKING;
   /// For the inputs that the workspace has.
   Status solve(Workspace & workspace) const noexcept CD_NONBLOCKING;
 

@@ -29,7 +29,8 @@ struct ReductionParts
 /// The constrained system at one state as a function of its inputs, from one factorisation of the
 /// rows and of the reduced inertia A2 Q A2ᵀ (E4, E5):
 ///     u̇ = u̇_0 + Y τ,   Y = A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 G,   λ = λ_0 + Λ τ.            (E24)
-/// Filled by Dynamics::reduce. Memory is taken once; use one per thread.
+/// Filled by Dynamics::reduce. Memory is taken once; use one per thread. It also serves another
+/// Dynamics of the same sizes.
 class CONSTRAINED_DYNAMICS_EXPORT Reduction
 {
 public:

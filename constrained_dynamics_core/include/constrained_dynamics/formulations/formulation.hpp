@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include <Eigen/Core>
 
@@ -40,7 +41,10 @@ public:
   /// Stable id, e.g. "kane_nonminimal".
   virtual const char * name() const noexcept CD_NONBLOCKING = 0;
 
-  /// Scratch for a constrained system. Real-time safe: no.
+  /// Why this formulation solves a constrained system at no state at all; empty where it may.
+  std::string refusal(const ConstrainedSystem & system) const { return do_refusal(system); }
+
+  /// Scratch for a constrained system that is not refused. Real-time safe: no.
   virtual std::unique_ptr<FormulationData> make_data(const ConstrainedSystem & system) const = 0;
 
   /// Accelerations and forces at the state of the evaluation, for its inputs, active constraints
@@ -73,6 +77,7 @@ protected:
   virtual Status do_solve(Evaluation & evaluation, FormulationData & data, Solution & solution)
     const noexcept CD_NONBLOCKING = 0;
   virtual void do_measure(Evaluation & evaluation, FormulationData & data) const;
+  virtual std::string do_refusal(const ConstrainedSystem & system) const;
 };
 
 /// What a RowFormulation solves: find u̇ and λ with
