@@ -20,7 +20,7 @@ namespace constrained_dynamics
 class Evaluation;
 
 /// Finds the coordinates and speeds of joints without sensors, from the measured ones and the
-/// constraints. Only the constructor allocates; use one per thread.
+/// constraints. `complete` does not allocate; use one per thread.
 ///
 ///     StateCompletion completion(dynamics, measured_coordinates, measured_speeds);
 ///     completion.start(state, workspace);               // once, from a guess
