@@ -36,8 +36,8 @@ struct Contact
   double side = 1.0;         ///< +1: φ ≤ 0 is admissible; −1: φ ≥ 0 is
   double tolerance = 0.0;    ///< δφ ≥ 0: free while side · φ ≤ δφ; rigid: 0
   double restitution = 0.0;  ///< e, 0 to 1
-  /// Impacts slower than this [m/s, rad/s] have e = 0, so that the contact closes after infinitely
-  /// many bounces (Zeno).
+  /// Impacts slower than this [m/s, rad/s] have e = 0, so that accumulating bounces (Zeno) end in a
+  /// closed contact.
   double rest_speed = 1e-6;
   /// A compliant contact stays enforced inside its tolerance even if it pulls (as in thesis 5.2).
   bool adhesive = false;
@@ -51,11 +51,11 @@ struct Contact
 /// its bound; otherwise it slides, with the force against the slip.
 struct DryFriction
 {
-  int constraint = 0;     ///< the velocity rows
-  int contact = -1;       ///< index of the contact whose normal force bounds it; −1: none
-  double stiction = 0.0;  ///< μ_s; without a contact the bound itself [N, N m]
-  double kinetic = 0.0;   ///< μ_k ≤ μ_s, likewise
-  double viscous = 0.0;   ///< adds −viscous · ψ while it slides (without a contact: always)
+  int constraint = 0;         ///< the velocity rows
+  int contact = -1;           ///< index of the contact whose normal force bounds it; −1: none
+  double stiction = 0.0;      ///< μ_s; without a contact the bound itself [N, N m]
+  double kinetic = 0.0;       ///< μ_k ≤ μ_s, likewise
+  double viscous = 0.0;       ///< adds −viscous · ψ while it slides (without a contact: always)
   double creep_speed = 1e-9;  ///< |ψ| up to this counts as no slip
   /// If above 0: Dahl's law dF/dx = −σ (1 − F sgn(ψ)/F_c) replaces stick and slip, with the kinetic
   /// bound F_c. Only without a contact and for one row that is the rate of a coordinate.

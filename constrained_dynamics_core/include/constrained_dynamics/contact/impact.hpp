@@ -120,8 +120,8 @@ public:
   /// Derivatives of the last solution, with contacts that push, stick and slide as they did:
   /// ∂u⁺/∂u⁻ and ∂u⁺/∂I (n × n each). They are exact if rows are linear in u, and include the
   /// change of the slip direction in three dimensions. A restitution_scale below 1 is held
-  /// constant. Statuses as `solve`; both matrices are untouched unless has_output. Real-time safe:
-  /// yes.
+  /// constant. Statuses as for `solve`; both matrices are untouched unless has_output(status).
+  /// Real-time safe: yes.
   /// @param problem that of the last `solve`. kNotConverged for path-dependent impacts.
   [[nodiscard]] Status derivatives(
     const ImpactProblem & problem, MatrixRef by_speeds,
