@@ -43,8 +43,8 @@ ConstraintDescription describe_contact()
   ConstraintDescription description;
   description.type = "contact";
   description.text =
-    "A point or a sphere about the origin of A touches a plane of B: it pushes and never pulls, "
-    "and is switched by the run. It also has the keys of section 5a.";
+    "A point or a sphere at the origin of A touches a plane of B. The contact pushes and never "
+    "pulls; the run opens and closes it. It also has the keys of section 5a.";
   description.equation = "gap ≥ 0, push ≥ 0, gap · push = 0; friction inside its cone";
   description.rows =
     "`normal` (position); with friction a second constraint `<name>_friction` with `tangent_1`, "
