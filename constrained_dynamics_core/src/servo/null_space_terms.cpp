@@ -85,7 +85,7 @@ NullSpaceDescription describe_minus_controls()
     {
       throw KeyError(
         "",
-        "the controls are no states (system.control_states); allowed: damping, posture, "
+        "the controls are not states (system.control_states); allowed: damping, posture, "
         "away_from_limits");
     }
     return std::make_shared<const JointDamping>(given.system, 1.0, speeds);

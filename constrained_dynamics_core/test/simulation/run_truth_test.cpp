@@ -677,7 +677,8 @@ TEST(Limits, when_settings_are_bad_expect_them_named)
   EXPECT_THAT(message("run.limits=bounce"), ::testing::HasSubstr("report, stop, ignore"));
   EXPECT_THAT(message("run.limits={kind: stop, restitution: 2}"), ::testing::HasSubstr("0 to 1"));
   EXPECT_THAT(
-    message("run.limits={kind: report, restitution: 0.5}"), ::testing::HasSubstr("stop only"));
+    message("run.limits={kind: report, restitution: 0.5}"),
+    ::testing::HasSubstr("only with kind: stop"));
   EXPECT_THAT(message("run.error_tolerance=0"), ::testing::HasSubstr("error_tolerance"));
 }
 

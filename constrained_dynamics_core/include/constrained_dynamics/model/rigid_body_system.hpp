@@ -231,7 +231,7 @@ public:
   const std::vector<Mimic> & mimics() const;
   /// Limits of each coordinate (nq).
   const std::vector<Limits> & limits() const;
-  /// Names of the joints of one degree of freedom, in the order of their coordinates.
+  /// Names of the joints with one degree of freedom, in the order of their coordinates.
   const std::vector<std::string> & joint_names() const;
   /// Names of all links and free bodies, without "world".
   const std::vector<std::string> & link_names() const;
