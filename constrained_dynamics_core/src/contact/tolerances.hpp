@@ -13,7 +13,7 @@ namespace constrained_dynamics::tolerance
 // ---- gaps, speeds and times of contacts
 
 /// [m, rad] Contacts this close take part when another one strikes: projections leave gaps of 1e-10
-/// to 1e-12, and bounces of 1e-9 cannot be told from rest.
+/// to 1e-12, and bounces of 1e-9 cannot be distinguished from rest.
 constexpr double kTouch = 1e-9;
 /// [m, rad] Part of kTouch that a compliant contact must be outside to count as having left.
 constexpr double kLeave = 0.5 * kTouch;
