@@ -437,7 +437,7 @@ bool is_paradox(const Scenario & scenario, const Simulation & simulation)
 }
 
 /// Impulses that turn a wheel of next to no inertia by radians in a step: feet are seen centimetres
-/// too late, and have to be brought back to the ground all the same.
+/// too late, and must be brought back to the ground nevertheless.
 TEST(RimlessWheel, when_struck_hard_in_fixed_steps_expect_every_step_made_and_feet_on_the_ground)
 {
   const int seeds = is_campaign() ? 200 : 8;

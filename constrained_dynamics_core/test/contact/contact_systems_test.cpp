@@ -632,7 +632,7 @@ run: {until: 2, integrator: dopri5}
 
 TEST(Switching, when_a_constraint_is_switched_on_and_off_expect_impulse_and_momentum)
 {
-  // Two masses; at 1 s they are coupled (plastic), at 2 s let go.
+  // Two masses; at 1 s they are coupled (plastic), at 2 s released.
   const std::string text = R"(
 system: {coordinates: [x, y], kinetic: (2*dx^2 + dy^2)/2}
 constraints: [{name: couple, type: formula, level: velocity, rows: [dx - dy], active: false}]

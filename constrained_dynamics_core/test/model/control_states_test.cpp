@@ -629,7 +629,7 @@ struct Spacecraft
   }
 };
 
-/// The law as inputs of a run; the row shall be 0.
+/// The law as inputs of a run; the row must stay at 0.
 class LawOfRun : public InputLaw
 {
 public:

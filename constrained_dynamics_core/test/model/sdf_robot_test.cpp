@@ -715,7 +715,7 @@ TEST(SdfRobot, when_document_is_damaged_expect_refusal_or_finite_placements)
     }
     const auto data = system->make_data();
     const Eigen::VectorXd u = Eigen::VectorXd::Zero(system->speed_count());
-    // Finite but huge numbers may overflow later; then the status says so.
+    // Finite but huge numbers may overflow later; then the status reports it.
     if (
       system->update_kinematics(0.0, system->neutral_coordinates(), u, *data) == Status::kOk &&
       system->update_dynamics(*data) == Status::kOk)

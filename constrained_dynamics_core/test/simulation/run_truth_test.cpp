@@ -420,7 +420,7 @@ run: {until: 6}
   return cases;
 }
 
-// R22: whatever the step is, a run whose end is wrong by more than the tolerance says so.
+// R22: for any step, a run whose end is wrong by more than the tolerance reports it.
 TEST(Accuracy, when_steps_grow_a_thousandfold_expect_every_wrong_run_to_say_so)
 {
   constexpr double kTolerance = 1e-3;
