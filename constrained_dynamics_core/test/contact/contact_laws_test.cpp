@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 // Laws of contacts and frictions in time against exact motions: row dynamics, force laws, Dahl; and
-// what must not happen to them (pushing from afar, pulling, NaN, events lost).
+// faults that must not occur (pushing at a distance, pulling, NaN, lost events).
 #include <cmath>
 #include <memory>
 #include <string>

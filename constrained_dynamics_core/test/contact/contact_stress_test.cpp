@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Boxes thrown on the ground, with all their corners: whatever happens, runs end, energy does not
-// rise, nothing is inside, and what rests is carried. Runs that events hardly let advance say so.
+// Boxes thrown on the ground, with contacts at all corners: in every case runs end, energy does not
+// increase, nothing penetrates, and bodies at rest are supported. Runs with too many events to
+// advance report that.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

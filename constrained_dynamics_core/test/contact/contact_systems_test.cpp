@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Constraints that come and go in time: thesis 5.1 to 5.3 and 6.1, benchmark 15, exact classics.
+// Constraints that are enforced and released in time: thesis 5.1 to 5.3 and 6.1, benchmark 15,
+// exact classics.
 #include <cmath>
 #include <cstdlib>
 #include <memory>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Robots described in SDF: twins of URDF robots, hand values, and what is refused. The files of
-// test/robots/hostile are read by robot_xml_test.
+// Robots described in SDF: equivalents of URDF robots, hand-computed values, and rejected files.
+// The files of test/robots/hostile are read by robot_xml_test.
 #include <cmath>
 #include <filesystem>
 #include <fstream>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Every scenario of the gallery × random states on its manifold × every formulation: one motion,
-// one split of forces, and Gauss' least constraint. A new scenario joins by lying in its folder.
+// Every scenario of the gallery × random states on its manifold × every formulation: the same
+// motion and distribution of forces, and Gauss' principle. A new scenario in the folder is included
+// automatically.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
