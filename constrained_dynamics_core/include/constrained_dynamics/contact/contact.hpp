@@ -39,7 +39,7 @@ struct Contact
   /// Impacts slower than this [m/s, rad/s] have e = 0, so that accumulating bounces (Zeno) end in a
   /// closed contact.
   double rest_speed = 1e-6;
-  /// A compliant contact stays enforced inside its tolerance even if it pulls (as in thesis 5.2).
+  /// A compliant contact stays enforced during penetration even if it pulls (as in thesis 5.2).
   bool adhesive = false;
   double stiffness = 0.0;         ///< k; above 0: a force law
   double damping = 0.0;           ///< c
