@@ -20,7 +20,7 @@ namespace constrained_dynamics
 /// "pose".
 ///
 /// The reference is the motion of a target frame T in B, everything in axes of B:
-///     position      x y z of its origin [m], quaternion qx qy qz qw of its axes (any nonzero length)
+///     position      x y z of its origin [m], quaternion qx qy qz qw of its axes (nonzero length)
 ///     velocity      of its origin [m/s], angular velocity ω_T [rad/s]
 ///     acceleration  of its origin [m/s²], angular acceleration ω̇_T [rad/s²].
 /// The rows are those of FrameCoincidence of A with T, along and about the axes of T (not of B):
