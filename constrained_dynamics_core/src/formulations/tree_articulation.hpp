@@ -47,7 +47,8 @@ inline void hand_over(
   parent.n += n + r.cross(f);
 }
 
-/// What a joint of one degree of freedom leaves of its body's inertia and force, to the parent.
+/// Passes the inertia and force of a body, reduced by its joint with one degree of freedom, to the
+/// parent.
 inline void hand_over_rest(
   const TreeSolverData::Body & b, double inverse, double free, const Eigen::Vector3d & r,
   TreeSolverData::Body & parent) noexcept
@@ -62,7 +63,7 @@ inline void hand_over_rest(
   hand_over(M, H, J, b.f + free * b.U_f, b.n + free * b.U_n, r, parent);
 }
 
-/// The inertia of a body as a hinge feels it that moves it by (v, w).
+/// The inertia of a body along the motion (v, w) of a hinge.
 inline void add_to_hinge(
   const TreeSolverData::Body & b, const Eigen::Vector3d & v, const Eigen::Vector3d & w,
   TreeSolverData::Body & hinge) noexcept

@@ -17,7 +17,7 @@ namespace
 // Pivots of a row, relative to what they were before elimination (or at a regular state, if that
 // was more): the square of the sine of the angle to the rows before it, in the metric of Q⁻¹. Above
 // the first the rows are regular with a wide margin, below the second they are redundant up to
-// rounding and drift; between them the factorisation of A itself must tell.
+// rounding and drift; between them the factorisation of A must decide.
 constexpr double kRegular = 1e-6;
 constexpr double kRedundant = 1e-10;
 
@@ -104,7 +104,7 @@ bool TreeSolver::reduce_hinge(std::size_t i, TreeSolverData & data) const noexce
   return true;
 }
 
-/// What a joint of one degree of freedom feels of the rows that pass it.
+/// The components of the rows along a joint with one degree of freedom that they pass.
 void TreeSolver::pass_simple(
   const Run & rows, bool turns, const Eigen::Vector3d & z, double inverse, double free, int u,
   TreeSolverData & data) const noexcept
@@ -128,7 +128,8 @@ void TreeSolver::pass_simple(
   }
 }
 
-/// Rows to the parent of a joint of one degree of freedom where that is a hinge, as seen along S.
+/// Passes rows to the parent of a joint with one degree of freedom, along S if the parent is a
+/// hinge.
 void TreeSolver::hand_to_hinge(
   const Run & rows, const Screw & S, double U_S, TreeSolverData & data) const noexcept
 {
@@ -407,7 +408,7 @@ bool TreeSolver::eliminate(
       data.column(static_cast<Eigen::Index>(j)) = value;
       if (value == 0.0)
       {
-        continue;  // rows that are out, and directions that do not meet
+        continue;  // dropped rows, and directions that do not interact
       }
       const double share = value * inverse;
       data.factor(at, k) = share;

@@ -21,8 +21,8 @@ CONSTRAINED_DYNAMICS_EXPORT std::vector<std::string> formulation_names(
 /// All ids that make_formulation knows.
 CONSTRAINED_DYNAMICS_EXPORT std::vector<std::string> all_formulation_names();
 
-/// A formulation by its id; "auto" is the fastest robust path, see Automatic.
-/// @throw std::invalid_argument that lists the ids.
+/// Makes a formulation from its id; "auto" is the fastest robust one (see Automatic).
+/// @throw std::invalid_argument for an unknown id, listing those that exist.
 CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const Formulation> make_formulation(
   const std::string & name);
 
