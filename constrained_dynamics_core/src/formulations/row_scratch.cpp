@@ -20,7 +20,8 @@ RowScratch::RowScratch(int speed_count, int max_row_count)
   acceleration(Eigen::VectorXd::Zero(speed_count)),
   constraint_force(Eigen::VectorXd::Zero(speed_count)),
   multipliers(Eigen::VectorXd::Zero(max_row_count)),
-  row_work(Eigen::VectorXd::Zero(max_row_count))
+  row_miss(Eigen::VectorXd::Zero(max_row_count)),
+  row_terms(Eigen::VectorXd::Zero(max_row_count))
 {
 }
 
@@ -137,6 +138,47 @@ Status RowScratch::finish(
   return judge(problem, options, rank_status, std::sqrt(row_squares), solution);
 }
 
+/// How far the worst row is missed, contradictions and dropped directions alike, relative to what
+/// the row is made of. Measured row by row: beside huge accelerations a contradiction of small ones
+/// would be lost.
+double RowScratch::worst_contradiction(const RowProblem & problem, double row_size) noexcept
+  CD_NONBLOCKING
+{
+  const Eigen::Index m = problem.rows.rows();
+  row_miss.head(m) = -problem.bias;
+  row_terms.head(m) = problem.bias.cwiseAbs();
+  for (Eigen::Index j = 0; j < problem.rows.cols(); ++j)
+  {
+    for (Eigen::Index i = 0; i < m; ++i)
+    {
+      const double term = problem.rows(i, j) * acceleration(j);
+      row_miss(i) += term;
+      row_terms(i) += std::abs(term);
+    }
+  }
+  // Rounding contradicts nothing: that of all rows together, which are factored together; at rest,
+  // where b and A u̇ are what rounding of the forces leaves, that of the forces; in motion, that of
+  // what bodies that turn make of b.
+  constexpr double kRoundings = 16.0 * std::numeric_limits<double>::epsilon();
+  const double possible = std::max(row_size, 1.0);  // what S A could have
+  const double bias = problem.bias.cwiseProduct(problem.row_scale).norm();
+  const double lightest = problem.mass_matrix.diagonal().minCoeff();
+  const double noise =
+    (lightest > 0.0 ? kRoundings * possible * problem.force.norm() / lightest : 0.0) +
+    kRowRounding * (problem.speed_square + bias + possible * acceleration.norm());
+  double worst = 0.0;
+  for (Eigen::Index i = 0; i < m; ++i)
+  {
+    const double miss = problem.row_scale(i) * std::abs(row_miss(i));
+    if (miss > noise)
+    {
+      const double own = problem.row_scale(i) * row_terms(i) + problem.speed_square;
+      worst = std::max(worst, miss / own);
+    }
+  }
+  return worst;
+}
+
 Status RowScratch::judge(
   const RowProblem & problem, const RankOptions & options, Status rank_status, double row_size,
   RowSolution & solution) noexcept CD_NONBLOCKING
@@ -147,15 +189,6 @@ Status RowScratch::judge(
   {
     return Status::kNonFiniteResult;
   }
-
-  // How far the rows are missed, contradictions and dropped directions alike.
-  const double bias_size = problem.bias.cwiseProduct(problem.row_scale).norm();
-  auto missed = row_work.head(m);
-  missed = -problem.bias;
-  missed.noalias() += problem.rows * acceleration;
-  missed.array() *= problem.row_scale.array();
-  const double possible = std::max(row_size, 1.0);  // what S A could have
-  const double size = bias_size + possible * acceleration.norm();
   solution.acceleration = acceleration;
   solution.constraint_force = constraint_force;
   solution.multipliers.head(m) = lambda;
@@ -165,14 +198,7 @@ Status RowScratch::judge(
   }
   solution.rank = factorisation.rank();
   solution.condition = factorisation.condition();
-  // At rest b and A u̇ are what rounding of the forces leaves, in motion b is at least the rounding
-  // of what bodies that turn make of it; that contradicts nothing.
-  constexpr double kRoundings = 16.0 * std::numeric_limits<double>::epsilon();
-  const double lightest = problem.mass_matrix.diagonal().minCoeff();
-  const double noise =
-    (lightest > 0.0 ? kRoundings * possible * problem.force.norm() / lightest : 0.0) +
-    kRowRounding * problem.speed_square;
-  solution.inconsistency = size > 0.0 && missed.norm() > noise ? missed.norm() / size : 0.0;
+  solution.inconsistency = worst_contradiction(problem, row_size);
   if (rank_status != Status::kOk)
   {
     return rank_status;

@@ -77,6 +77,9 @@ public:
     const RowProblem & problem, const RankOptions & options, Status rank_status, double row_size,
     RowSolution & solution) noexcept CD_NONBLOCKING;
 
+  /// Of `acceleration`, see RankOptions::consistency_tolerance; `row_size` as above.
+  double worst_contradiction(const RowProblem & problem, double row_size) noexcept CD_NONBLOCKING;
+
   Eigen::Index speed_count() const { return acceleration.size(); }
   Eigen::Index rank() const { return factorisation.rank(); }
   Eigen::VectorBlock<Eigen::VectorXd> beta() { return particular.head(rank()); }
@@ -88,7 +91,8 @@ public:
   Eigen::VectorXd acceleration;
   Eigen::VectorXd constraint_force;
   Eigen::VectorXd multipliers;
-  Eigen::VectorXd row_work;
+  Eigen::VectorXd row_miss;   // A u̇ − b
+  Eigen::VectorXd row_terms;  // what each element of it is made of, in absolute values
 };
 
 /// What formulations with a root of the inertia share: R⁻ᵀ A1ᵀ = U [T; 0], with which
