@@ -132,10 +132,13 @@ void ModeDecision::choose_slip(
   }
   const double speed = view.slip_speed(i);
   const double creep = model_.creep_speed(i);
-  if (mode.slip == SlipMode::kSlide && !mode.armed && !ended)
+  if (
+    mode.slip == SlipMode::kSlide && !mode.armed && !ended &&
+    speed <= tolerance::kUnderWay * creep)
   {
     // The direction of a slip that has only just begun comes from the accelerations of that moment,
-    // which change now: all contacts together decide again, unless it gave way just now.
+    // which change now: all contacts together decide again, unless it gave way just now. (An impact
+    // may have set it in motion meanwhile: then its direction is that of the motion.)
     if (speed <= creep && !(time - gave_way < tolerance::kInstant))
     {
       mode.slip = SlipMode::kStick;

@@ -21,6 +21,7 @@ RowScratch::RowScratch(int speed_count, int max_row_count)
   constraint_force(Eigen::VectorXd::Zero(speed_count)),
   multipliers(Eigen::VectorXd::Zero(max_row_count)),
   row_miss(Eigen::VectorXd::Zero(max_row_count)),
+  row_freed(Eigen::VectorXd::Zero(max_row_count)),
   row_terms(Eigen::VectorXd::Zero(max_row_count))
 {
 }
@@ -145,35 +146,42 @@ double RowScratch::worst_contradiction(const RowProblem & problem, double row_si
   CD_NONBLOCKING
 {
   const Eigen::Index m = problem.rows.rows();
+  const Eigen::Index n = problem.rows.cols();
+  const auto root = [&](Eigen::Index j) { return std::sqrt(problem.mass_matrix(j, j)); };
+  // What forces could accelerate is at most of this size over the root of the inertia.
+  double force = 0.0;
+  for (Eigen::Index j = 0; j < n; ++j)
+  {
+    force += root(j) > 0.0 ? std::abs(problem.force(j)) / root(j) : 0.0;
+  }
   row_miss.head(m) = -problem.bias;
   row_terms.head(m) = problem.bias.cwiseAbs();
-  for (Eigen::Index j = 0; j < problem.rows.cols(); ++j)
+  row_freed.head(m).setZero();
+  for (Eigen::Index j = 0; j < n; ++j)
   {
+    const double freed = root(j) > 0.0 ? force / root(j) : 0.0;
     for (Eigen::Index i = 0; i < m; ++i)
     {
       const double term = problem.rows(i, j) * acceleration(j);
       row_miss(i) += term;
       row_terms(i) += std::abs(term);
+      row_freed(i) += std::abs(problem.rows(i, j)) * freed;
     }
   }
-  // Rounding contradicts nothing: that of all rows together, which are factored together; at rest,
-  // where b and A u̇ are what rounding of the forces leaves, that of the forces; in motion, that of
-  // what bodies that turn make of b.
+  // Rounding contradicts nothing: that of all rows, which are factored together; that of forces
+  // which cancel, and leave it in u̇; that of what bodies that turn make of b.
   constexpr double kRoundings = 16.0 * std::numeric_limits<double>::epsilon();
-  const double possible = std::max(row_size, 1.0);  // what S A could have
   const double bias = problem.bias.cwiseProduct(problem.row_scale).norm();
-  const double lightest = problem.mass_matrix.diagonal().minCoeff();
-  const double noise =
-    (lightest > 0.0 ? kRoundings * possible * problem.force.norm() / lightest : 0.0) +
-    kRowRounding * (problem.speed_square + bias + possible * acceleration.norm());
+  const double noise = kRowRounding * (problem.speed_square + bias +
+                                       std::max(row_size, 1.0) * acceleration.norm());
   double worst = 0.0;
   for (Eigen::Index i = 0; i < m; ++i)
   {
-    const double miss = problem.row_scale(i) * std::abs(row_miss(i));
-    if (miss > noise)
+    const double scale = problem.row_scale(i);
+    const double miss = scale * std::abs(row_miss(i));
+    if (miss > noise + kRoundings * scale * row_freed(i))
     {
-      const double own = problem.row_scale(i) * row_terms(i) + problem.speed_square;
-      worst = std::max(worst, miss / own);
+      worst = std::max(worst, miss / (scale * row_terms(i) + problem.speed_square));
     }
   }
   return worst;

@@ -92,6 +92,7 @@ public:
   Eigen::VectorXd constraint_force;
   Eigen::VectorXd multipliers;
   Eigen::VectorXd row_miss;   // A u̇ − b
+  Eigen::VectorXd row_freed;  // what A u̇ could be without constraint forces
   Eigen::VectorXd row_terms;  // what each element of it is made of, in absolute values
 };
 
