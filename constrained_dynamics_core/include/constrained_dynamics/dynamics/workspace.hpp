@@ -116,9 +116,9 @@ public:
   /// `reset`. Real-time safe: yes.
   void set_active(int constraint, bool active) noexcept CD_NONBLOCKING;
 
-  /// Multipliers (m) that rows of inactive constraints exert all the same: friction of sliding
-  /// contacts, forces of compliant ones. 0 unless set; rows of active constraints ignore theirs.
-  /// The next solve applies them and reports them among its own.
+  /// Multipliers (m) that rows of inactive constraints exert all the same, reported by the next
+  /// solve: friction of sliding contacts, forces of compliant ones. 0 unless set. Active rows that
+  /// are redundant share their load with the least distance to theirs; others ignore theirs.
   Eigen::VectorXd & given_multipliers() noexcept CD_NONBLOCKING;
   const Eigen::VectorXd & given_multipliers() const noexcept CD_NONBLOCKING;
 

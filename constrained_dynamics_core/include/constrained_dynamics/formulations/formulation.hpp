@@ -86,7 +86,7 @@ struct RowProblem
   ConstVectorRef row_scale;          ///< S (m): 1 over the sizes that rows could have
   ConstVectorRef multiplier_weight;  ///< (m): ‖diag(weight) λ‖ is least among redundant rows
   int nominal_rank;                  ///< of A on the manifold, or RowFactorisation::kUnknownRank
-  double speed_square = 0.0;  ///< ‖u‖²: S b of rows between bodies is of this size at most
+  double speed_square = 0.0;  ///< ‖u‖² (impacts: ‖u‖), what S b of rows between bodies can be
 };
 
 /// What a RowFormulation gives, at its full sizes n and m_max; the first m multipliers are valid.
@@ -98,7 +98,7 @@ struct CONSTRAINED_DYNAMICS_EXPORT RowSolution
   Eigen::VectorXd redundancy;        ///< of each row, see RowFactorisation::redundancy
   int rank = 0;
   double condition = 1.0;
-  double inconsistency = 0.0;  ///< ‖A u̇ − b‖, relative; see RankOptions
+  double inconsistency = 0.0;  ///< A u̇ − b of the worst row, relative; see RankOptions
 
   /// Takes the memory.
   void resize(Eigen::Index speed_count, Eigen::Index max_row_count);

@@ -30,8 +30,8 @@ struct RankOptions
   /// Rows that are redundant on the constraint manifold become slightly independent beside it
   /// (stages of an integrator, measured states). Below this fraction they still count as redundant.
   double redundancy_tolerance = 1e-2;
-  /// Largest ‖A u̇ − b‖ relative to ‖b‖ + ‖A‖‖u̇‖ that is still consistent: rounding and drift are
-  /// below, rows that contradict each other above.
+  /// Largest |A u̇ − b| of a row relative to its own terms, |b| + Σ|A_j u̇_j|, that is consistent:
+  /// rounding and drift are below, rows that contradict each other above.
   double consistency_tolerance = 1e-6;
   /// Largest |K| (E4) with which a partition is kept; above it speeds are chosen anew.
   double partition_limit = 10.0;
