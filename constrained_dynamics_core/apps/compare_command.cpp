@@ -69,7 +69,7 @@ std::string notes_of(const ComparedFormulation & formulation, int samples)
   }
   if (formulation.status_differences > 0)
   {
-    text << formulation.name << ": another status than the first formulation's at "
+    text << formulation.name << ": its status differs from that of the first formulation at "
          << formulation.status_differences << " of " << samples << " states\n";
   }
   const auto add_end = [&](const std::optional<ComparedRun> & run, const char * kind)

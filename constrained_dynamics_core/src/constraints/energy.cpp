@@ -117,7 +117,7 @@ ConstraintDescription Energy::description(EnergyKind kind)
   description.equation = is_total ? "T + V = value" : "T = value";
   description.rows = "`energy` (velocity, nonlinear)";
   description.keys = {
-    describe_key("value", KeyKind::kNumber, "of the energy [J]; 0 unless given").optional()};
+    describe_key("value", KeyKind::kNumber, "of the energy [J]; default: 0").optional()};
   description.make = [kind](const ConstraintArguments & given)
   {
     return make_energy_constraint(

@@ -68,7 +68,7 @@ const RigidBodySystem & checked_robot(const std::string & owner, const System & 
   if (!robot)
   {
     throw std::invalid_argument(
-      owner + ": the system is no RigidBodySystem; allowed: systems of robots and bodies");
+      owner + ": the system is not a RigidBodySystem; allowed: systems of robots and bodies");
   }
   return *robot;
 }

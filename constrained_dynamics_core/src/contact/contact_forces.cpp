@@ -114,14 +114,14 @@ Status ContactForces::solve_sliding(
   const auto count = static_cast<Eigen::Index>(sliding_.size());
   const auto friction_at = [&](Eigen::Index i) { return sliding_[static_cast<std::size_t>(i)]; };
   const auto contact_at = [&](Eigen::Index i) { return model_.friction(friction_at(i)).contact; };
-  // Where contacts share a load the split is a convention, and says nothing about uniqueness.
+  // If contacts share a load, its distribution is a convention and does not show uniqueness.
   bool is_redundant = false;
   for (Eigen::Index i = 0; i < count; ++i)
   {
     sliding_solver_.frictionless(i) = view.normal_force(contact_at(i));
     is_redundant = is_redundant || view.is_redundant(contact_at(i));
   }
-  // An adhesive contact that pulls does not rub.
+  // An adhesive contact that pulls has no friction.
   const auto coefficient = [&](Eigen::Index i)
   {
     const bool pulls =

@@ -13,7 +13,7 @@
 namespace constrained_dynamics
 {
 
-/// What the normal direction of a contact does within a phase.
+/// Mode of the normal direction of a contact within a phase.
 enum class NormalMode : std::uint8_t
 {
   kOpen,
@@ -23,7 +23,7 @@ enum class NormalMode : std::uint8_t
   kForce,       ///< a force law acts
 };
 
-/// What friction does within a phase.
+/// Mode of a friction within a phase.
 enum class SlipMode : std::uint8_t
 {
   kNone,
@@ -32,11 +32,11 @@ enum class SlipMode : std::uint8_t
   kDahl,   ///< Dahl's law
 };
 
-/// Mode of one friction with what it remembers from step to step.
+/// Mode of one friction, with its memory from step to step.
 struct FrictionMode
 {
   SlipMode slip = SlipMode::kNone;
-  bool armed = false;                ///< has been under way, so that its end can be recognised
+  bool armed = false;                ///< has moved, so that its end can be detected
   double direction[2] = {1.0, 0.0};  ///< of the slip
   double hold[2] = {0.0, 0.0};       ///< of a stick, like ContactModes::load
   double dahl_force = 0.0;           ///< at the last step [N]
@@ -67,7 +67,7 @@ struct ContactModes
   /// allows: all 0 is the least norm, which need not be admissible where another share is.
   std::vector<double> load;
 
-  // What happened shortly before, so that an instant does not repeat itself for ever.
+  // Recent events, so that decisions at one instant do not repeat forever.
   double last_decision = kNever;      ///< [s]
   double look_ahead = 0.0;            ///< of the last decision [s]
   std::vector<double> gave_way;       ///< when a friction could not stick any longer [s]
@@ -75,7 +75,7 @@ struct ContactModes
   std::vector<double> last_impact;    ///< [s]
   std::vector<double> released;       ///< when a contact would have pulled [s]
 
-  /// All contacts open, nothing remembered.
+  /// All contacts open, without memory.
   void reset() noexcept
   {
     std::fill(normal.begin(), normal.end(), NormalMode::kOpen);

@@ -14,7 +14,7 @@ namespace constrained_dynamics
 namespace
 {
 
-// What the recursion takes for regular is so with a margin of two digits for this tolerance.
+// For this tolerance, rows that the recursion accepts are regular with a margin of two digits.
 constexpr double kLargestTolerance = 1e-5;
 
 class ArticulatedBodyData : public FormulationData

@@ -18,7 +18,7 @@ namespace
 // Pivots of a row, relative to what they were before elimination (or at a regular state, if that
 // was more): the square of the sine of the angle to the rows before it, in the metric of Q⁻¹. Above
 // the first the rows are regular with a wide margin, below the second they are redundant up to
-// rounding and drift; between them the factorisation of A itself must tell.
+// rounding and drift; between them the factorisation of A must decide.
 constexpr double kRegular = 1e-6;
 constexpr double kRedundant = 1e-10;
 
@@ -55,7 +55,8 @@ inline void hand_over(
   parent.n += n + r.cross(f);
 }
 
-/// What a joint of one degree of freedom leaves of its body's inertia and force, to the parent.
+/// Passes the inertia and force of a body, reduced by its joint with one degree of freedom, to the
+/// parent.
 inline void hand_over_rest(
   const TreeSolverData::Body & b, double inverse, double free, const Eigen::Vector3d & r,
   TreeSolverData::Body & parent) noexcept
@@ -70,7 +71,7 @@ inline void hand_over_rest(
   hand_over(M, H, J, b.f + free * b.U_f, b.n + free * b.U_n, r, parent);
 }
 
-/// The inertia of a body as a hinge feels it that moves it by (v, w).
+/// The inertia of a body along the motion (v, w) of a hinge.
 inline void add_to_hinge(
   const TreeSolverData::Body & b, const Eigen::Vector3d & v, const Eigen::Vector3d & w,
   TreeSolverData::Body & hinge) noexcept
@@ -188,7 +189,7 @@ bool TreeSolver::reduce_hinge(std::size_t i, TreeSolverData & data) const noexce
   return true;
 }
 
-/// What a joint of one degree of freedom feels of the rows that pass it.
+/// The components of the rows along a joint with one degree of freedom that they pass.
 void TreeSolver::pass_simple(
   const Run & rows, bool turns, const Eigen::Vector3d & z, double inverse, double free, int u,
   TreeSolverData & data) const noexcept
@@ -212,7 +213,8 @@ void TreeSolver::pass_simple(
   }
 }
 
-/// Rows to the parent of a joint of one degree of freedom where that is a hinge, as seen along S.
+/// Passes rows to the parent of a joint with one degree of freedom, along S if the parent is a
+/// hinge.
 void TreeSolver::hand_to_hinge(
   const Run & rows, const Screw & S, double U_S, TreeSolverData & data) const noexcept
 {
@@ -491,7 +493,7 @@ bool TreeSolver::eliminate(
       data.column(static_cast<Eigen::Index>(j)) = value;
       if (value == 0.0)
       {
-        continue;  // rows that are out, and directions that do not meet
+        continue;  // dropped rows, and directions that do not interact
       }
       const double share = value * inverse;
       data.factor(at, k) = share;

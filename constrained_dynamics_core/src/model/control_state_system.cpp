@@ -75,7 +75,8 @@ ControlStateSystem::ControlStateSystem(std::shared_ptr<const System> wrapped, Co
   if (!wrapped_->driven_speeds().empty())
   {
     throw std::invalid_argument(
-      "control states of a system that has driven speeds already; allowed: one that has none");
+      "control states of a system that already has driven speeds; allowed: a system without driven "
+      "speeds");
   }
   check_names("control state (first)", states.first);
   check_names("control state (second)", states.second);

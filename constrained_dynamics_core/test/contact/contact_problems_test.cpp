@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Friction contact problems that others made: those of Siconos, from the folder that the
-// environment variable CD_CONTACT_PROBLEMS names (`*.dat`, friction in two and three dimensions,
-// and `lcp_*.dat`), through ConeProblem. See doc/contact_problems.md.
+// Published friction contact problems of Siconos, from the folder that the environment variable
+// CD_CONTACT_PROBLEMS names (`*.dat`, friction in two and three dimensions, and `lcp_*.dat`),
+// through ConeProblem. See doc/contact_problems.md.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Whatever is read from a workspace belongs to its state, or is NaN.
+// All values read from a workspace belong to its state or are NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>

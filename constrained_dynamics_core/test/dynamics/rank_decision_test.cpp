@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// What counts as zero is decided against the size that a row could have: turning the base, scaling
-// rows, or adding rows that say nothing changes no answer.
+// Zero is judged relative to the size that a row could have: rotating the base, scaling rows, or
+// adding redundant rows does not change any result.
 
 #include <cmath>
 #include <memory>

@@ -480,7 +480,7 @@ TEST(Cli, when_contacts_strike_expect_events_in_table_json_and_csv)
   EXPECT_THAT(lines[1], HasSubstr(",floor,impact,"));
   const Output paradox = cdyn({"run", CD_CONFIG "/scenarios/painleve_rod.yaml", "--set", "mu=2"});
   EXPECT_EQ(paradox.exit_code, 3);
-  EXPECT_THAT(paradox.err, HasSubstr("no_unique_solution: rigid contact with this much dry"));
+  EXPECT_THAT(paradox.err, HasSubstr("no_unique_solution: a rigid contact with this much dry"));
   EXPECT_EQ(cdyn({"run", ball, "--events", csv, "--csv", csv}).exit_code, 2);
 }
 

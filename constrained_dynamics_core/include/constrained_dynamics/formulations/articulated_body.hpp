@@ -11,15 +11,15 @@
 namespace constrained_dynamics
 {
 
-/// Along the tree of bodies of a RigidBodySystem, "articulated_body": one articulated-body
-/// recursion carries the rows from the tips to the root and eliminates each where the joints it
-/// touches end (E21, E22). Neither Q nor A is built, and cost grows with the number of bodies where
-/// loops are local.
+/// Recursion along the tree of bodies of a RigidBodySystem, "articulated_body". One
+/// articulated-body recursion carries the rows from the tips to the root and eliminates each row at
+/// the body above the last joint that it involves (E21, E22). Neither Q nor A is formed, and the
+/// cost is linear in the number of bodies if loops are local.
 ///
-/// It answers only what is clearly regular and declines (Status::kDeclined, without output) the
-/// rest: other systems, driven speeds, given multipliers, ranks that are not known yet, rows or
-/// inertia that are not clearly regular, and rows that contradict each other. Automatic then falls
-/// back on KaneMinimal.
+/// It solves only problems that are clearly regular and declines the rest (Status::kDeclined,
+/// without output): other systems, driven speeds, given multipliers, unknown ranks, rows or inertia
+/// that are nearly singular, and rows that contradict each other. Automatic then falls back on
+/// KaneMinimal.
 class CONSTRAINED_DYNAMICS_EXPORT ArticulatedBody : public Formulation
 {
 public:

@@ -13,11 +13,11 @@ namespace constrained_dynamics
 {
 
 /// Ids of the formulations that solve every problem: "auto", then the others. make_formulation also
-/// knows "articulated_body", which declines some problems.
+/// accepts "articulated_body", which declines some problems.
 CONSTRAINED_DYNAMICS_EXPORT std::vector<std::string> formulation_names();
 
-/// A formulation by its id; "auto" is the fastest robust path, see Automatic.
-/// @throw std::invalid_argument that lists the ids.
+/// Makes a formulation from its id; "auto" is the fastest robust one (see Automatic).
+/// @throw std::invalid_argument for an unknown id, listing those that exist.
 CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const Formulation> make_formulation(
   const std::string & name);
 
