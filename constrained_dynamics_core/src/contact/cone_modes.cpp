@@ -289,7 +289,27 @@ Status ConeModes::choose(
     return Status::kNoUniqueSolution;
   }
   read(count, modes);
+  chosen_count_ = count;
   return Status::kOk;
+}
+
+void ConeModes::share_as_chosen(ContactModes & modes) const noexcept
+{
+  read(chosen_count_, modes);
+  for (int i = 0; i < chosen_count_; ++i)
+  {
+    const ConeContact & from = contacts_[static_cast<std::size_t>(i)];
+    const int owner = owner_[static_cast<std::size_t>(i)];
+    if (owner >= 0)
+    {
+      modes.load[static_cast<std::size_t>(owner)] = cone_.force(from.normal);
+    }
+    const int friction = owner < 0 ? -1 - owner : model_.set->friction_of(owner);
+    for (int r = 0; friction >= 0 && r < from.tangent_count; ++r)
+    {
+      modes.friction[static_cast<std::size_t>(friction)].hold[r] = cone_.force(from.tangent[r]);
+    }
+  }
 }
 
 Status ConeModes::choose_by_split(

@@ -36,6 +36,10 @@ public:
   Status choose(
     const Question & question, const ControlledDynamics & dynamics, ContactModes & modes) noexcept;
 
+  /// The modes and the forces of the last choice: closed contacts share redundant loads as in the
+  /// cone problem. @pre the modes that `choose` left.
+  void share_as_chosen(ContactModes & modes) const noexcept;
+
   /// The same for friction alone, with the normal forces of the rows: contacts that share a load
   /// redundantly distribute it differently in the cone problem and with their rows, and the
   /// direction in which slip begins depends on the distribution. The two could reverse each other's
@@ -68,6 +72,7 @@ private:
   ConeProblem cone_;
   std::vector<ConeContact> contacts_;
   std::vector<int> owner_;  // contact, or −1 − friction
+  int chosen_count_ = 0;    // contacts of the last choice
   std::vector<FrictionMode> kept_;
   Eigen::VectorXd row_;
   Eigen::VectorXd force_;

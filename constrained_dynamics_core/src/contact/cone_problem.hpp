@@ -54,8 +54,9 @@ public:
   /// w = a u − target. Returns the index of the row. @pre fewer than max_rows so far.
   int add_row(const ConstVectorRef & row, double target) noexcept CD_NONBLOCKING;
 
-  /// Finds x. Statuses: kOk; kInconsistent if not all w_n ≥ 0 can be satisfied (x is the nearest
-  /// found); kNotConverged (friction; x is the last sweep's); kNoUniqueSolution for a sliding
+  /// Finds x. Statuses: kOk, with a residual below tolerance::kSolved of the largest force;
+  /// kInconsistent if not all w_n ≥ 0 can be satisfied (x is the nearest found); kNotConverged (x
+  /// is the last that was found); kNoUniqueSolution for a sliding
   /// contact whose normal force does not push apart (Painlevé; x is 0).
   [[nodiscard]] Status solve(const ConeContact * contacts, int count) noexcept CD_NONBLOCKING;
 
@@ -93,6 +94,7 @@ private:
   Status solve_friction(const ConeContact * contacts, int count) noexcept;
   void put_in_cone(const ConeContact & contact) noexcept;
   double relative_to_forces(double error) const noexcept;
+  bool is_solved(double error) const noexcept;
   double equations(const ConeContact * contacts, int count, bool with_jacobian) noexcept;
   void tangent_equations(
     const ConeContact & contact, double push, double normal_gain, bool with_jacobian) noexcept;

@@ -51,7 +51,7 @@ void ContactForces::set_normal_laws(const ContactView & view, Eigen::VectorXd & 
           : 0.0;
       force = std::max(0.0, elastic + damped);
     }
-    given(model_.row_of_contact(i)) = -law.side * force;
+    given(model_.row_of_contact(i)) = -law.side * (force + view.load(i));
   }
 }
 
@@ -65,7 +65,10 @@ void ContactForces::set_frictions(const ContactView & view, Workspace & workspac
     const DryFriction & law = model_.friction(i);
     const FrictionMode & mode = view.friction(i);
     const int row = model_.row_of_friction(i);
-    given.segment(row, model_.row_count(i)).setZero();
+    for (int k = 0; k < model_.row_count(i); ++k)
+    {
+      given(row + k) = mode.slip == SlipMode::kStick ? mode.hold[k] : 0.0;
+    }
     if (mode.slip == SlipMode::kDahl)
     {
       given(row) = view.dahl_force(i) - law.viscous * workspace.rows().velocity(row);

@@ -69,7 +69,8 @@ Status ImpactSolver::Impl::solve_rows(const Eigen::VectorXd & on, bool with_targ
     active_targets.head(active_count),
     active_scale.head(active_count),
     active_weight.head(active_count),
-    RowFactorisation::kUnknownRank};
+    RowFactorisation::kUnknownRank,
+    u.norm()};
   return formulation.solve(problem, dynamics->options().rank, *formulation_data, row_solution);
 }
 

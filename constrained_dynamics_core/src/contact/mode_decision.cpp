@@ -47,7 +47,8 @@ ModeDecision::ModeDecision(const ContactModel & model)
   candidate_(touching_),
   gives_way_(static_cast<std::size_t>(model.friction_count()), 0),
   was_redundant_(touching_),
-  was_bounded_(gives_way_)
+  was_bounded_(gives_way_),
+  evenly_shared_(touching_.size(), gives_way_.size())
 {
   speeds_before_.setZero(model.dynamics.constraints().row_count());
   forces_before_ = speeds_before_;
@@ -89,6 +90,7 @@ Status ModeDecision::decide(
     return status;
   }
   keep_forces(view);
+  modes.share_evenly();
   look_ahead(at.time, modes);
   energy_change_ = -kinetic_energy(out.u, dynamics.workspace());
   unresolved_speed_ = 0.0;
@@ -229,7 +231,31 @@ Status ModeDecision::choose_together(
     return chosen;
   }
   const Status updated = ahead > 0.0 ? dynamics.update(at.time, at.q, out.u) : Status::kOk;
-  return updated == Status::kOk ? solve_pressing(forces, dynamics, out.modes) : updated;
+  return updated == Status::kOk ? solve_chosen(forces, dynamics, out.modes) : updated;
+}
+
+/// Solves with the modes of the cone problem. Of redundant contacts the split of the rows may break
+/// bounds that the cone problem keeps: then the loads are shared as there.
+Status ModeDecision::solve_chosen(
+  ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) noexcept
+{
+  const ContactView view(model_, modes, dynamics.workspace());
+  Status status = solve_pressing(forces, dynamics, modes);
+  if (!has_output(status) || (forces_hold(view) && slips_follow(view)))
+  {
+    return status;
+  }
+  evenly_shared_ = modes;
+  cones_.share_as_chosen(modes);
+  modes.enforce(*model_.set, dynamics.workspace());
+  status = forces.solve(modes, dynamics);
+  if (has_output(status) && forces_hold(view) && slips_follow(view))
+  {
+    return status;
+  }
+  modes = evenly_shared_;
+  modes.enforce(*model_.set, dynamics.workspace());
+  return forces.solve(modes, dynamics);
 }
 
 /// Solves with the rows of the modes. If contacts share a load redundantly, the minimum-norm forces

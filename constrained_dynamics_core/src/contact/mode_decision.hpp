@@ -79,6 +79,8 @@ private:
   void stop_slips(const ContactView & view, ContactModes & modes) const noexcept;
   Status choose_together(
     const ContactSnapshot & at, ContactForces & forces, ContactDecision & out) noexcept;
+  Status solve_chosen(
+    ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) noexcept;
   Status solve_pressing(
     ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) const noexcept;
   void record_changes(const ContactSnapshot & at, ContactDecision & out) const noexcept;
@@ -128,6 +130,7 @@ private:
   std::vector<char> was_redundant_;  // contacts
   std::vector<char> was_bounded_;    // frictions with a normal force that could hold them
   State ahead_;
+  ContactModes evenly_shared_;
 };
 
 }  // namespace constrained_dynamics

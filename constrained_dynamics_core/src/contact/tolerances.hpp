@@ -49,7 +49,7 @@ constexpr double kErrorsOfSlip = 10.0;
 /// [1] Cosine between a slip that begins and the acceleration of its point: closer is aligned.
 constexpr double kAligned = 0.999;
 /// [1] Fraction of its bound at which friction of a cone problem slides; above the residual of the
-/// solution, 1e-12, and of the sweeps, kSweepLast.
+/// solution, kSolved.
 constexpr double kAtBound = 1e-9;
 /// [1] Determinant of 1 − D (1 without friction) below which the motion of sliding contacts is not
 /// unique (Painlevé): round-off of a few unknowns.
@@ -68,8 +68,10 @@ constexpr double kRedundant = 1e-6;
 
 // ---- cone problems (ConeProblem)
 
-/// [1] Residual relative to the largest force at which x is a solution.
+/// [1] Residual relative to the largest force at which Newton's method has found a solution …
 constexpr double kCone = 1e-12;
+/// [1] … and up to which the status is ok: the accuracy that is promised.
+constexpr double kSolved = 1e-10;
 /// [1] Squared: part of a row that is independent of the rows before it, relative to the row.
 constexpr double kDependent = 1e-18;
 /// [1] A row whose part independent of the active ones is smaller than this depends on them: the
@@ -83,10 +85,8 @@ constexpr double kConeRounding = 1e-13;
 constexpr double kContradiction = 1e-12;
 /// [1] Motion of a row without force, relative to ConeProblem::size, below which it rests.
 constexpr double kConeRest = 1e-10;
-/// [1] Change of a sweep relative to the largest force at which sweeps have converged …
+/// [1] Change of a sweep relative to the largest force at which sweeps have settled.
 constexpr double kSweep = 1e-14;
-/// [1] … and at which the modes are determined.
-constexpr double kSweepLast = 1e-9;
 /// [N] Forces beyond this mean that sweeps diverge.
 constexpr double kLargestForce = 1e100;
 /// [1] Determinant of two tangential rows relative to its diagonal below which they are parallel.

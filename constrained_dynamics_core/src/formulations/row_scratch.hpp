@@ -78,6 +78,9 @@ public:
     const RowProblem & problem, const RankOptions & options, Status rank_status, double row_size,
     RowSolution & solution) noexcept CD_NONBLOCKING;
 
+  /// Of `acceleration`, see RankOptions::consistency_tolerance; `row_size` as above.
+  double worst_contradiction(const RowProblem & problem, double row_size) noexcept CD_NONBLOCKING;
+
   Eigen::Index speed_count() const { return acceleration.size(); }
   Eigen::Index rank() const { return factorisation.rank(); }
   Eigen::VectorBlock<Eigen::VectorXd> beta() { return particular.head(rank()); }
@@ -89,7 +92,9 @@ public:
   Eigen::VectorXd acceleration;
   Eigen::VectorXd constraint_force;
   Eigen::VectorXd multipliers;
-  Eigen::VectorXd row_work;
+  Eigen::VectorXd row_miss;   // A u̇ − b
+  Eigen::VectorXd row_freed;  // what A u̇ could be without constraint forces
+  Eigen::VectorXd row_terms;  // what each element of it is made of, in absolute values
 };
 
 /// Common part of formulations with a root of the inertia: R⁻ᵀ A1ᵀ = U [T; 0], with which

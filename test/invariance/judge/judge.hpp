@@ -56,7 +56,7 @@ struct Verdict
   std::vector<double> multipliers;  ///< least ‖diag(1/weight) λ‖ (`options.characteristic_length`)
   std::vector<double> multiplier_tolerance;  ///< elementwise
   std::vector<Wrench> wrenches;              ///< of constraints between frames, in order
-  double inconsistency = 0.0;                ///< distance of b from range(A), relative
+  double inconsistency = 0.0;                ///< of the row that is missed most, relative
   double power = 0.0;                        ///< λᵀ A u [W]
 };
 

@@ -118,8 +118,8 @@ public:
   void set_active(int constraint, bool active) noexcept CD_NONBLOCKING;
 
   /// Given multipliers (m) of the rows of inactive constraints, e.g. friction of sliding contacts
-  /// and forces of compliant ones. 0 unless set; ignored for rows of active constraints. The next
-  /// solve applies them and includes them in its solution.
+  /// and forces of compliant ones; the next solve applies and reports them. 0 unless set. Active
+  /// rows that are redundant share their load as close to these as possible; others ignore them.
   Eigen::VectorXd & given_multipliers() noexcept CD_NONBLOCKING;
   const Eigen::VectorXd & given_multipliers() const noexcept CD_NONBLOCKING;
 

@@ -90,7 +90,7 @@ struct RowProblem
   ConstVectorRef row_scale;          ///< S (m): 1 over the sizes that rows could have
   ConstVectorRef multiplier_weight;  ///< (m): ‖diag(weight) λ‖ is minimal for redundant rows
   int nominal_rank;                  ///< of A on the manifold, or RowFactorisation::kUnknownRank
-  double speed_square = 0.0;         ///< ‖u‖², the largest size of S b for rows between bodies
+  double speed_square = 0.0;         ///< ‖u‖² (impacts: ‖u‖), largest S b of rows between bodies
 };
 
 /// Solution of a RowProblem, with its full sizes n and m_max; the first m multipliers are valid.
@@ -102,7 +102,7 @@ struct CONSTRAINED_DYNAMICS_EXPORT RowSolution
   Eigen::VectorXd redundancy;        ///< of each row, see RowFactorisation::redundancy
   int rank = 0;
   double condition = 1.0;
-  double inconsistency = 0.0;  ///< ‖A u̇ − b‖, relative; see RankOptions
+  double inconsistency = 0.0;  ///< A u̇ − b of the worst row, relative; see RankOptions
 
   /// Allocates the memory. Real-time safe: no.
   void resize(Eigen::Index speed_count, Eigen::Index max_row_count);

@@ -31,8 +31,8 @@ struct RankOptions
   /// manifold (stages of an integrator, measured states). Below this fraction they still count as
   /// redundant.
   double redundancy_tolerance = 1e-2;
-  /// Largest ‖A u̇ − b‖, relative to ‖b‖ + ‖A‖‖u̇‖, that counts as consistent. Round-off and drift
-  /// stay below it; rows that contradict each other exceed it.
+  /// Largest |A u̇ − b| of a row, relative to its own terms |b| + Σ|A_j u̇_j|, that is consistent.
+  /// Round-off and drift stay below it; rows that contradict each other exceed it.
   double consistency_tolerance = 1e-6;
   /// Largest |K| (E4) for which a partition is kept; above it, a new partition is chosen.
   double partition_limit = 10.0;
