@@ -62,7 +62,7 @@ constrained_dynamics::InputLimits command_limits(
   if (limits.upper.size() == 0)
   {
     limits.upper = Eigen::VectorXd::Constant(count, kInfinity);
-    const auto * robot = dynamic_cast<const constrained_dynamics::RigidBodySystem *>(&system);
+    const constrained_dynamics::RigidBodySystem * robot = system.as_robot();
     for (Eigen::Index i = 0; i < count; ++i)
     {
       const std::string & name = system.input_names()[static_cast<std::size_t>(i)];
