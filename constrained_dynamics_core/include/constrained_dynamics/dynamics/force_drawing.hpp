@@ -101,8 +101,9 @@ private:
   void draw_wrench(
     const DrawnWrench & drawn, bool is_active, const Wrench & wrench,
     DrawnShape * shapes) const noexcept;
-  void draw_arrow(const Eigen::Vector3d & start, const Eigen::Vector3d & arrow, DrawnShape & shape)
-    const noexcept;
+  void draw_arrow(
+    const Eigen::Vector3d & point, const Eigen::Vector3d & arrow, bool ends_there,
+    DrawnShape & shape) const noexcept;
 
   ForceStyle style_;
   std::vector<DrawnWrench> wrenches_;
