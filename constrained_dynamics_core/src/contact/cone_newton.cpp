@@ -119,8 +119,7 @@ bool ConeProblem::newton_step(double relative) noexcept
   step.noalias() = -(jacobian.transpose() * residual_.head(m));
   for (int k = 0; k < m; ++k)  // the lower triangle of JᵀJ
   {
-    normal.col(k).tail(m - k).noalias() =
-      jacobian.rightCols(m - k).transpose() * jacobian.col(k);
+    normal.col(k).tail(m - k).noalias() = jacobian.rightCols(m - k).transpose() * jacobian.col(k);
   }
   const double size = normal.diagonal().maxCoeff();
   const double shift = size * std::clamp(relative * relative, tolerance::kLeastShift, 1.0);

@@ -220,7 +220,8 @@ Result solve(const Problem & problem)
   const Eigen::VectorXd & values = eigen.eigenvalues();
   const Eigen::MatrixXd & vectors = eigen.eigenvectors();
   const Eigen::MatrixXd y = values.cwiseMax(0.0).cwiseSqrt().asDiagonal() * vectors.transpose();
-  const Eigen::MatrixXd negative = vectors * values.cwiseMin(0.0).asDiagonal() * vectors.transpose();
+  const Eigen::MatrixXd negative =
+    vectors * values.cwiseMin(0.0).asDiagonal() * vectors.transpose();
   Result result;
   result.is_semidefinite = values.minCoeff() >= -1e-12 * values.maxCoeff();
   Eigen::VectorXd r = Eigen::VectorXd::Zero(problem.q.size());
