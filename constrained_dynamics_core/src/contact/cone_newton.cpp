@@ -116,7 +116,8 @@ bool ConeProblem::newton_step(double relative) noexcept
   const auto jacobian = newton_jacobian_.topLeftCorner(m, m);
   auto normal = newton_matrix_.topLeftCorner(m, m);
   auto step = newton_step_.head(m);
-  step.noalias() = -(jacobian.transpose() * residual_.head(m));
+  step.noalias() = jacobian.transpose() * residual_.head(m);
+  step = -step;
   for (int k = 0; k < m; ++k)  // the lower triangle of JᵀJ
   {
     normal.col(k).tail(m - k).noalias() = jacobian.rightCols(m - k).transpose() * jacobian.col(k);
