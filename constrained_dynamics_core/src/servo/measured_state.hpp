@@ -32,8 +32,8 @@ public:
   /// Takes over measured values. @return kNone, or why the state is that of the last cycle still.
   /// @param period since the last cycle [s].
   ServoMiss take(
-    double time, double period, const ConstVectorRef & q, const ConstVectorRef & u, Workspace & workspace,
-    Status & status) noexcept;
+    double time, double period, const ConstVectorRef & q, const ConstVectorRef & u,
+    Workspace & workspace, Status & status) noexcept;
   /// Nothing is known of this cycle.
   void forget() noexcept;
 

@@ -10,8 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "constrained_dynamics/model/control_state_system.hpp"
-#include "constrained_dynamics/model/rigid_body_system.hpp"
+#include "constrained_dynamics/model/robot_of.hpp"
 
 namespace constrained_dynamics
 {
@@ -61,7 +60,7 @@ MotionBounds::MotionBounds(const System & system, const MotionLimits & limits, d
 : decay_(period > 0.0 ? std::min(kDecay, 1.0 / (kPeriods * period)) : kDecay),
   stiffness_(decay_ / kDecayOverStiffness)
 {
-  const auto * robot = dynamic_cast<const RigidBodySystem *>(&underlying(system));
+  const auto * robot = robot_of(system);
   const auto stated = [&](Eigen::Index i) -> RigidBodySystem::Limits
   {
     const auto index = static_cast<std::size_t>(i);

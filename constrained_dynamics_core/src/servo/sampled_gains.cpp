@@ -45,8 +45,8 @@ MatrixXd gain_matrix(const Gain & gain, const std::vector<Index> & rows)
   {
     for (Index k = 0; k < count; ++k)
     {
-      part(i, k) = -gain.matrix()(
-        rows[static_cast<std::size_t>(i)], rows[static_cast<std::size_t>(k)]);
+      part(i, k) =
+        -gain.matrix()(rows[static_cast<std::size_t>(i)], rows[static_cast<std::size_t>(k)]);
     }
   }
   return part;
@@ -131,7 +131,8 @@ std::string check_sampled_gains(
   }
   else
   {
-    text << "its gains diverge at " << 1.0 / period << " Hz; allowed: smaller ones, or a rate above ";
+    text << "its gains diverge at " << 1.0 / period
+         << " Hz; allowed: smaller ones, or a rate above ";
   }
   text << 1.0 / stable_period(servo, gains, period) << " Hz";
   return text.str();

@@ -27,8 +27,16 @@ ServoRuntime & ServoRuntime::operator=(ServoRuntime &&) noexcept = default;
 
 void ServoRuntime::start(const State & state, const Eigen::VectorXd * effort)
 {
-  cycle_->start(state, effort);
+  cycle_->begin(state, effort);
+  cycle_->prepare();
 }
+
+void ServoRuntime::begin(const State & state, const Eigen::VectorXd * effort)
+{
+  cycle_->begin(state, effort);
+}
+
+void ServoRuntime::prepare() { cycle_->prepare(); }
 
 ServoCycleReport ServoRuntime::step(
   double period, const ConstVectorRef & q, const ConstVectorRef & u) noexcept CD_NONBLOCKING

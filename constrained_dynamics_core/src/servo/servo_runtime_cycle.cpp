@@ -67,33 +67,57 @@ ServoRuntime::Cycle::Cycle(
     }
     bounds.emplace_back(*task.constraint);
     references.emplace_back(
-      *task.constraint,
-      i < trajectories.references.size() ? trajectories.references[i] : nullptr,
+      *task.constraint, i < trajectories.references.size() ? trajectories.references[i] : nullptr,
       i < trajectories.smooth_start.size() ? trajectories.smooth_start[i] : 0.0,
       options.references);
   }
 }
 
-void ServoRuntime::Cycle::start(const State & given, const Eigen::VectorXd * effort)
+void ServoRuntime::Cycle::begin(const State & given, const Eigen::VectorXd * effort)
 {
   is_ready = false;
-  const State complete = state.start(given, workspace.dynamics());
-  law->reset(complete, workspace);
+  has_begun = false;
+  begun_ = state.start(given, workspace.dynamics());
+  const Status status =
+    law->passive().evaluate_rows(begun_.time, begun_.q, begun_.u, workspace.dynamics());
+  if (status != Status::kOk)
+  {
+    throw std::invalid_argument(
+      std::string("the constraints cannot be evaluated at the given state: status ") +
+      to_string(status));
+  }
   if (options.refuse_violation)
   {
-    const ConstraintSet & constraints = law->passive().constraints();
-    const ConstraintViolation violation = worst_violation(
-      constraints, workspace.dynamics(), options.position_tolerance, options.velocity_tolerance);
-    if (violation.is_beyond())
-    {
-      std::ostringstream message;
-      message << "the measured state violates constraint " << describe(violation, constraints)
-              << "; allowed: at most " << options.position_tolerance << " (position_tolerance) and "
-              << options.velocity_tolerance << " (velocity_tolerance)";
-      throw std::invalid_argument(message.str());
-    }
+    refuse_violation();
   }
-  time = complete.time;
+  has_effort_ = effort != nullptr;
+  commands.start(effort);
+  time = begun_.time;
+  has_begun = true;
+}
+
+void ServoRuntime::Cycle::refuse_violation() const
+{
+  const ConstraintSet & constraints = law->passive().constraints();
+  const ConstraintViolation violation = worst_violation(
+    constraints, workspace.dynamics(), options.position_tolerance, options.velocity_tolerance);
+  if (violation.is_beyond())
+  {
+    std::ostringstream message;
+    message << "the measured state violates constraint " << describe(violation, constraints)
+            << "; allowed: at most " << options.position_tolerance << " (position_tolerance) and "
+            << options.velocity_tolerance << " (velocity_tolerance)";
+    throw std::invalid_argument(message.str());
+  }
+}
+
+void ServoRuntime::Cycle::prepare()
+{
+  if (!has_begun)
+  {
+    throw std::invalid_argument("a servo runtime is prepared before it has begun at a state");
+  }
+  law->reset(begun_, workspace);
   counts = ServoCycleCounts{};
   refusal = RefusedReference{};
   missed = 0;
@@ -103,8 +127,7 @@ void ServoRuntime::Cycle::start(const State & given, const Eigen::VectorXd * eff
   first_join = true;
   workspace.external_null_vector().setZero();
   workspace.forget_inputs();
-  commands.start(effort);
-  if (effort)
+  if (has_effort_)
   {
     workspace.set_last_inputs(commands.value());
   }
@@ -181,8 +204,7 @@ ServoCycleReport ServoRuntime::Cycle::step(
   if (!latch_.admits(period))
   {
     ++counts.missed;
-    return fall_back(
-      latch_.is_final() ? ServoMiss::kLatched : ServoMiss::kRecovery, Status::kOk);
+    return fall_back(latch_.is_final() ? ServoMiss::kLatched : ServoMiss::kRecovery, Status::kOk);
   }
   bool holds = false;
   status = follow(now, period, holds);
@@ -214,9 +236,9 @@ ServoCycleReport ServoRuntime::Cycle::answer(Status status, double period, bool 
   ServoCycleReport report;
   // Relative to the torques: less than what a drive resolves.
   constexpr double kSame = 1e-9;
-  report.clipped = !commands.is_ramping() &&
-                   ((commands.value() - inputs).array().abs() > kSame * (1.0 + inputs.array().abs()))
-                     .any();
+  report.clipped =
+    !commands.is_ramping() &&
+    ((commands.value() - inputs).array().abs() > kSame * (1.0 + inputs.array().abs())).any();
   report.cut = was_cut_;
   report.status =
     status == Status::kOk && (report.clipped || report.cut) ? Status::kLimited : status;
@@ -294,7 +316,8 @@ void ServoRuntime::Cycle::set_granted(const ConstVectorRef & values) noexcept
 RefusedValue ServoRuntime::Cycle::check_force(
   int task, const ServoReference & reference) const noexcept
 {
-  const std::vector<int> & rows = law->tasks()[static_cast<std::size_t>(task)].constraint->force_rows();
+  const std::vector<int> & rows =
+    law->tasks()[static_cast<std::size_t>(task)].constraint->force_rows();
   const Reduction & reduction = workspace.memory_->reduction;
   for (std::size_t k = 0; k < rows.size() && missed == 0; ++k)
   {
@@ -321,8 +344,7 @@ RefusedValue ServoRuntime::Cycle::check_force(
   return {};
 }
 
-bool ServoRuntime::Cycle::give(
-  int task, const ServoReference & reference, bool expires) noexcept
+bool ServoRuntime::Cycle::give(int task, const ServoReference & reference, bool expires) noexcept
 {
   const std::size_t i = static_cast<std::size_t>(task);
   const ServoConstraint & constraint = *law->tasks()[i].constraint;
@@ -353,8 +375,8 @@ bool ServoRuntime::Cycle::give(
 bool ServoRuntime::Cycle::find_rest_effort(Eigen::VectorXd & out) noexcept
 {
   if (
-    !is_ready || !has_output(inverse_dynamics_.find_at_rest(
-                   time, state.q(), workspace.dynamics(), fallback_)))
+    !has_begun ||
+    !has_output(inverse_dynamics_.find_at_rest(time, state.q(), workspace.dynamics(), fallback_)))
   {
     return false;
   }

@@ -26,7 +26,8 @@ public:
     std::vector<bool> measured_coordinates, std::vector<bool> measured_speeds,
     const ServoRuntimeOptions & runtime_options);
 
-  void start(const State & state, const Eigen::VectorXd * effort);
+  void begin(const State & state, const Eigen::VectorXd * effort);
+  void prepare();
   ServoCycleReport step(double period, const ConstVectorRef & q, const ConstVectorRef & u) noexcept;
   void set_granted(const ConstVectorRef & values) noexcept;
   bool give(int task, const ServoReference & reference, bool expires) noexcept;
@@ -46,11 +47,14 @@ public:
   double time = 0.0;
   double null_space_age = 0.0;
   bool null_space_expires = false;
-  bool is_ready = false;  // `start` was called
+  bool has_begun = false;  // `begin` was called
+  bool is_ready = false;   // `prepare` was called
   bool first_join = true;
   int missed = 0;  // cycles in a row
 
 private:
+  /// @throw std::invalid_argument for a state that violates the constraints.
+  void refuse_violation() const;
   /// References begin from where the system is.
   Status join(double now) noexcept;
   /// What the tasks follow in this cycle. @param holds whether all of them hold.
@@ -69,6 +73,8 @@ private:
     workspace.set_last_inputs(commands.value());
   }
 
+  State begun_;              // the state of `begin`, complete
+  bool has_effort_ = false;  // that acts, at the beginning
   InverseDynamics inverse_dynamics_;
   FallbackLatch latch_;
   Eigen::VectorXd fallback_;

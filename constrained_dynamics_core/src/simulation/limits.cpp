@@ -6,8 +6,7 @@
 #include <cmath>
 
 #include "constrained_dynamics/constraints/joint_position.hpp"
-#include "constrained_dynamics/model/control_state_system.hpp"
-#include "constrained_dynamics/model/rigid_body_system.hpp"
+#include "constrained_dynamics/model/robot_of.hpp"
 
 namespace constrained_dynamics
 {
@@ -19,7 +18,7 @@ namespace
 const std::vector<RigidBodySystem::Limits> & limits_of(const System & system)
 {
   static const std::vector<RigidBodySystem::Limits> none;
-  const auto * robot = dynamic_cast<const RigidBodySystem *>(&underlying(system));
+  const auto * robot = robot_of(system);
   return robot != nullptr ? robot->limits() : none;
 }
 

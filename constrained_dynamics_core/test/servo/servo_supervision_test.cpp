@@ -8,6 +8,7 @@
 #include <iostream>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -93,7 +94,8 @@ struct Rates
   double error;  // largest error of the tip that sampling may cause [m]
 };
 
-const std::vector<Rates> kRates = {{1, 1, 2e-3}, {2, 2, 2e-3}, {10, 10, 6e-3}, {1, 4, 3e-3}, {6, 14, 8e-3}};
+const std::vector<Rates> kRates = {
+  {1, 1, 2e-3}, {2, 2, 2e-3}, {10, 10, 6e-3}, {1, 4, 3e-3}, {6, 14, 8e-3}};
 
 std::string message_of(const std::function<void()> & call)
 {
@@ -125,7 +127,8 @@ TEST(ServoSampling, when_hardware_is_slower_than_the_cycle_expect_it_followed_wi
       for (int i = 0; i < 5000; ++i)
       {
         const ServoCycleReport report = hardware.cycle();
-        ASSERT_EQ(report.miss, ServoMiss::kNone) << rates.least << " to " << rates.most << ", " << i;
+        ASSERT_EQ(report.miss, ServoMiss::kNone)
+          << rates.least << " to " << rates.most << ", " << i;
         if (i > 1500)
         {
           error = std::max(error, hardware.loop.runtime->servo().result().error.head(2).norm());
@@ -291,8 +294,7 @@ TEST(ServoViolation, when_the_wall_of_the_model_is_elsewhere_expect_it_told_and_
     EXPECT_EQ(report.mode, ServoMode::kViolated);
     EXPECT_NEAR(report.violation.position, 0.22, 1e-9);
     EXPECT_NEAR(report.violation.ratio, 11.0, 1e-6);
-    EXPECT_EQ(
-      model.dynamics()->constraints().row_name(report.violation.row), "wall/normal");
+    EXPECT_EQ(model.dynamics()->constraints().row_name(report.violation.row), "wall/normal");
     EXPECT_EQ(runtime.counts().violated, 200u);
   }
 }
@@ -548,8 +550,7 @@ TEST(SampledGains, when_a_sampled_double_integrator_diverges_expect_radius_above
         }
         const double D = 2.0 * ratio * std::sqrt(stiffness) * period;
         const double K = stiffness * period * period;
-        EXPECT_EQ(
-          radius < 1.0, D - 0.5 * K < 1.0 && D - 1.5 * K > (D - 0.5 * K) * (D - 0.5 * K));
+        EXPECT_EQ(radius < 1.0, D - 0.5 * K < 1.0 && D - 1.5 * K > (D - 0.5 * K) * (D - 0.5 * K));
       }
     }
   }
@@ -571,8 +572,7 @@ TEST(SampledGains, when_gains_diverge_at_the_rate_expect_refusal_with_what_is_al
   EXPECT_EQ(message_of([&] { make(0.001, 0.01); }), "nothing");
   for (const auto & [period, sample_period] : {std::pair(0.1, 0.0), std::pair(0.001, 0.1)})
   {
-    const std::string message =
-      message_of([&, p = period, s = sample_period] { make(p, s); });
+    const std::string message = message_of([&, p = period, s = sample_period] { make(p, s); });
     std::cout << message << std::endl;
     EXPECT_NE(message.find("'curve'"), std::string::npos);
     EXPECT_NE(message.find("stiffness 400"), std::string::npos);
@@ -635,6 +635,24 @@ TEST(ServoTaskModes, when_stale_references_shall_resume_expect_the_trajectory_ag
   EXPECT_EQ(loop.runtime->reference(0).mode(), TaskMode::kTrajectory);
   EXPECT_NEAR(
     loop.runtime->servo().reference(0).position(1), 0.1 * std::sin(loop.runtime->time()), 1e-9);
+}
+
+TEST(ServoStart, when_prepared_by_another_thread_expect_the_same_cycles)
+{
+  Loop whole(arm(), quick(), arm_limits());
+  Loop parts(arm(), quick(), arm_limits());
+  parts.runtime->begin(parts.plant.state());
+  EXPECT_EQ(
+    parts.runtime->step(kPeriod, parts.plant.state().q, parts.plant.state().u).mode,
+    ServoMode::kInactive);
+  std::thread other([&] { parts.runtime->prepare(); });
+  other.join();
+  for (int i = 0; i < 100; ++i)
+  {
+    whole.cycle();
+    parts.cycle();
+    ASSERT_EQ(whole.runtime->command(), parts.runtime->command()) << i;
+  }
 }
 
 TEST(ServoRestEffort, when_asked_expect_efforts_that_keep_the_arm_at_rest)

@@ -91,8 +91,8 @@ struct ServoRuntimeOptions
   /// The fallback ends once cycles have been good for this time in a row [s], ≥ 0. Each further
   /// fallback within 10 s of the last return doubles it.
   double recovery_time = 0.1;
-  /// Returns from the fallback, ≥ 0, with less than 10 s between them; the next fallback stays until
-  /// the next start. So modes cannot alternate for long.
+  /// Returns from the fallback, ≥ 0, with less than 10 s between them; the next fallback stays
+  /// until the next start. So modes cannot alternate for long.
   int most_recoveries = 4;
   /// Residuals of the passive constraints up to which the model fits the robot: of positions [m,
   /// rad], of rates [m/s, rad/s]; 0: not checked.
@@ -169,6 +169,12 @@ public:
   /// @throw std::invalid_argument where the state cannot be completed or the law cannot start, or
   /// violates the constraints (ServoRuntimeOptions::refuse_violation).
   void start(const State & state, const Eigen::VectorXd * effort = nullptr);
+  /// `start` in two parts. The first one takes over the state and is quick unless joints without
+  /// sensors are to be found; it throws what has to do with the state.
+  void begin(const State & state, const Eigen::VectorXd * effort = nullptr);
+  /// The second one analyses ranks, which takes milliseconds: another thread may do that, while no
+  /// other function is called but `law` and `bounds`. Cycles are possible after it.
+  void prepare();
 
   // Everything below is real-time safe.
 
@@ -221,7 +227,7 @@ public:
   /// Time between two samples of the hardware as given or measured [s], at least the period.
   double sample_interval() const;
   /// The efforts that keep a position at rest, within the limits (l); false where there are none.
-  /// What is commanded when the law no longer runs. Before a start there are none.
+  /// What is commanded when the law does not run. Before `begin` there are none.
   bool find_rest_effort(Eigen::VectorXd & out) noexcept CD_NONBLOCKING;
   /// Whether the solution in servo().dynamics() is that of the last cycle.
   bool is_solved() const;
