@@ -83,7 +83,7 @@ campaign: build ## run the long tests, with their large counts
 bench: ## time the library and its peers on the same systems: out/bench/bench.json and table.md
 	@case "$(BENCH)" in full | quick) ;; *) \
 	  echo "make bench: BENCH is '$(BENCH)'; allowed are full (the default) and quick" >&2; exit 1 ;; esac
-	@setup/setup.sh --bench 4.1
+	@setup/setup.sh --bench
 	$(call configure,bench)
 	@echo "== build: cd_bench, cd_servo_bench ($(JOBS) at a time)"
 	@cmake --build build/bench --parallel $(JOBS) --target cd_bench cd_servo_bench
@@ -130,7 +130,7 @@ asan-ubsan: ## run all tests under the address and undefined-behaviour sanitizer
 tsan: ## run all tests under the thread sanitizer
 rtsan: ## run all tests under the real-time sanitizer
 $(sanitizers):
-	@setup/setup.sh --sanitizers 4.1
+	@setup/setup.sh --sanitizers
 	$(call configure,$@)
 	@echo "== build: build/$@ ($(JOBS) at a time)"
 	@cmake --build build/$@ --parallel $(JOBS)

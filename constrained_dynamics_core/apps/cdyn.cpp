@@ -47,7 +47,7 @@ struct Overrides
 void add_formulation(CLI::App & command, Overrides & overrides)
 {
   std::string names;
-  for (const std::string & name : constrained_dynamics::formulation_names())
+  for (const std::string & name : constrained_dynamics::all_formulation_names())
   {
     names += (names.empty() ? "" : ", ") + name;
   }

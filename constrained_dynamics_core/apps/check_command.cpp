@@ -115,7 +115,7 @@ void check_inertia(const std::string & path, const cd::Scenario & scenario)
     (report.nearby ? "close to" : "at") + " the initial state: the motion " +
     largest_elements(report.motion.transpose(), names, "") + " has the inertia " +
     format(negative ? report.inertia : 0.0, 6) + "; allowed: masses and inertias above 0" +
-    (negative ? "" : ", unless constraints take up the motion"));
+    (negative ? "" : ", unless constraints prevent the motion"));
 }
 
 /// The rows of second order that no input changes.
@@ -135,7 +135,7 @@ void describe_underactuation(
     return;
   }
   text << "; " << count << " second-order row" << (count == 1 ? "" : "s")
-       << " W (Q du - P) = 0 that no input changes, at the initial state:\n";
+       << " W (Q du - P) = 0 that no input influences, at the initial state:\n";
   for (Eigen::Index i = 0; i < count; ++i)
   {
     text << "unactuated " << i + 1 << ": motion "

@@ -69,7 +69,7 @@ std::string notes_of(const ComparedFormulation & formulation, int samples)
   }
   if (formulation.status_differences > 0)
   {
-    text << formulation.name << ": another status than the first formulation's at "
+    text << formulation.name << ": its status differs from that of the first formulation at "
          << formulation.status_differences << " of " << samples << " states\n";
   }
   const auto add_end = [&](const std::optional<ComparedRun> & run, const char * kind)
@@ -285,7 +285,10 @@ int compare(const CompareArguments & arguments)
   int code = kSuccess;
   for (const ComparedFormulation & formulation : comparison.formulations)
   {
-    if (formulation.run && !formulation.run->result.completed)
+    // A formulation that declines a state does not fail there: it leaves the state to others.
+    if (
+      formulation.run && !formulation.run->result.completed &&
+      formulation.run->result.status != cd::Status::kDeclined)
     {
       std::cerr << "cdyn: " << scenario.name() << ": the run with " << formulation.name
                 << " stopped at t = " << format(formulation.run->result.time, 9) << " s: status "

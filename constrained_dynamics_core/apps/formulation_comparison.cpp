@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "constrained_dynamics/formulations/evaluation.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "progress.hpp"
 
@@ -242,7 +243,8 @@ FormulationComparison try_formulations(const cd::Scenario & scenario)
 {
   FormulationComparison comparison;
   const std::shared_ptr<const cd::Dynamics> & own = scenario.dynamics();
-  for (const std::string & name : cd::formulation_names())
+  const cd::ConstrainedSystem system(own->constraints(), own->options());
+  for (const std::string & name : cd::formulation_names(system))
   {
     ComparedFormulation formulation;
     formulation.name = name;

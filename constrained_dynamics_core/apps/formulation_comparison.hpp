@@ -69,8 +69,8 @@ struct FormulationComparison
   const ComparedFormulation * reference() const;
 };
 
-/// Tries every formulation of formulation_names() at the initial state. That of the scenario itself
-/// is taken as it is, with its options.
+/// Tries every formulation that does not refuse the system at the initial state. That of the
+/// scenario itself is taken as it is, with its options.
 FormulationComparison try_formulations(const constrained_dynamics::Scenario & scenario);
 
 /// Times cycles at the initial state, formulations in turn.

@@ -41,7 +41,7 @@ void check_finite(const char * option, double value, bool positive)
   {
     throw std::invalid_argument(
       std::string(option) + ": " + format(value) +
-      (positive ? ": finite and above 0 is allowed" : ": finite is allowed"));
+      (positive ? "; allowed: a finite number above 0" : "; allowed: a finite number"));
   }
 }
 
@@ -69,7 +69,7 @@ Report analyse(const cd::Scenario & scenario, const LinearizeArguments & argumen
   {
     throw std::invalid_argument(
       scenario.name() + ": sliding friction, Dahl's law or a force law of a contact acts at t = " +
-      format(report.time) + " s; allowed in a linear model: contacts and frictions that hold");
+      format(report.time) + " s; allowed: closed contacts and sticking frictions");
   }
   const cd::State state = simulation->state();
   cd::LinearModel model;
@@ -163,11 +163,12 @@ std::string describe_motion(const cd::LinearModel & model)
   }
   if (model.is_steady)
   {
-    return "a steady motion: the speeds and the model stay as they are";
+    return "a steady motion: the speeds and the model are constant";
   }
-  return "no equilibrium and no steady motion: max |udot| = " +
+  return "neither an equilibrium nor a steady motion: max |udot| = " +
          format(model.largest_acceleration, 3) + ", the model changes by " +
-         format(model.variation, 3) + " of its size a second; eigenvalues are those of this moment";
+         format(model.variation, 3) +
+         " of its size per second; the eigenvalues belong to this instant";
 }
 
 std::string describe_derivatives(const cd::ConstraintSet & set, const cd::LinearModel & model)
@@ -219,7 +220,7 @@ std::string describe(const cd::Scenario & scenario, const Report & report)
   {
     const cd::LinearStep & step = *report.step;
     text << "a linear step of " << format(step.step) << " s from a deviation of "
-         << format(step.size) << " breaks rows by " << format(step.position, 3) << " (position), "
+         << format(step.size) << " violates rows by " << format(step.position, 3) << " (position), "
          << format(step.velocity, 3) << " (velocity); half of both by "
          << format(step.position_of_half, 3) << ", " << format(step.velocity_of_half, 3)
          << " (second order: a quarter or less)\n";

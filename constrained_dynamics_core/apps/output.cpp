@@ -271,11 +271,14 @@ std::string advice(cd::Status status)
   switch (status)
   {
     case cd::Status::kNoUniqueSolution:
-      return ": rigid contact with this much dry friction leaves no motion or several (Painleve); "
-             "less friction has one, and so has a contact with a force law";
+      return ": a rigid contact with this much dry friction admits no motion or several "
+             "(Painleve); with less friction, or with a force law, a motion exists";
     case cd::Status::kNotConverged:
-      return ": an iteration, the step of the integrator or a sequence of events came to no end; "
-             "look at the last events, the tolerances and the step";
+      return ": an iteration, the step size control or a sequence of events did not converge; "
+             "check the last events, the tolerances and the step";
+    case cd::Status::kDeclined:
+      return ": this formulation leaves the state to others (rows or inertia that are not clearly "
+             "regular, sliding or compliant contacts); formulation auto solves it";
     default:
       return "";
   }

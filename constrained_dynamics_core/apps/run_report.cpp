@@ -137,7 +137,7 @@ std::string describe_accuracy(const RunReport & report)
   }
   else
   {
-    text << "not available: the system does not state its energy\n";
+    text << "not available: the system has no energy function\n";
   }
   text << "step error        relative " << format(report.result.step_error, 3) << " (tolerance "
        << format(report.scenario.run().integration.error_tolerance, 3) << ")\n";
@@ -264,7 +264,7 @@ std::vector<std::string> run_warnings(const RunReport & report)
   add_rows(result.inconsistent_rows, result.inconsistent_evaluations, "contradict each other");
   if (result.completed)
   {
-    add_rows(result.unmet_rows, 1, "could not be met together");
+    add_rows(result.unmet_rows, 1, "could not be satisfied together");
   }
   if (!result.exceeded_limits.empty())
   {
@@ -281,14 +281,14 @@ std::vector<std::string> run_warnings(const RunReport & report)
     all.push_back(
       "limits of " + list(names) + " were exceeded; " +
       (report.scenario.run().limits == cd::LimitMode::kStop
-         ? "velocity limits do not act"
-         : "they do not act (run.limits: stop makes stops of position limits)"));
+         ? "velocity limits have no effect"
+         : "they have no effect (run.limits: stop turns position limits into stops)"));
   }
   if (report.simulation.lost_event_count() > 0)
   {
     all.push_back(
       std::to_string(report.simulation.lost_event_count()) +
-      " events found no memory and are missing");
+      " events did not fit into memory and are missing");
   }
   return all;
 }
@@ -358,7 +358,7 @@ std::string describe_end(const RunReport & report)
     text += ": rows " +
             list_rows(report.scenario.dynamics()->constraints(), result.unmet_rows.rows) +
             (result.status == cd::Status::kInconsistent ? " contradict each other"
-                                                        : " could not be met") +
+                                                        : " could not be satisfied") +
             " at t = " + format(result.unmet_rows.time, 9) + " s";
   }
   return text + "\ncdyn: last state: " +

@@ -44,6 +44,8 @@ const char * to_string(Status status) noexcept CD_NONBLOCKING
       return "no_state";
     case Status::kDeclined:
       return "declined";
+    case Status::kForeignWorkspace:
+      return "foreign_workspace";
   }
   return "unknown";
 }

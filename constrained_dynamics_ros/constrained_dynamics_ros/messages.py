@@ -3,8 +3,6 @@
 
 """Messages of a hosted scenario. Built once and written in place: the names never change."""
 
-import math
-
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import TransformStamped
@@ -19,8 +17,6 @@ from constrained_dynamics_msgs.msg import (
     ConstraintRow,
     ConstraintWrench,
 )
-
-from .hosted_scenario import status_name
 
 
 def to_time(seconds):
@@ -39,9 +35,10 @@ class ForceMessage:
     def __init__(self, hosted, world_frame):
         self.message = ConstraintForces()
         self.message.header.frame_id = world_frame
-        self.message.names = hosted.system.speed_names
-        for i in range(len(hosted.constraints)):
-            self.message.constraints.append(self._constraint(hosted.constraints[i]))
+        self.message.names = hosted.scenario.system.speed_names
+        constraints = hosted.dynamics.constraints
+        for i in range(len(constraints)):
+            self.message.constraints.append(self._constraint(constraints[i]))
 
     @staticmethod
     def _constraint(constraint):
@@ -56,14 +53,14 @@ class ForceMessage:
         )
 
     def write(self, hosted, stamp, sequence):
-        message, solution = self.message, hosted.solution
+        message, solution, status = self.message, hosted.solution, hosted.status
         message.header.stamp = stamp
         message.sequence = sequence
-        message.status = hosted.failure or status_name(hosted.status)
+        message.status = cd.status_name(status if hosted.failure is None else hosted.failure)
         for entry, active in zip(message.constraints, hosted.active):
             entry.active = active
-        if cd.has_output(hosted.status):
-            for entry, record in zip(message.constraints, hosted.simulation.constraint_records):
+        if cd.has_output(status):
+            for entry, record in zip(message.constraints, hosted.constraint_records):
                 self._write_constraint(entry, record)
             message.generalized_forces = solution.constraint_force
             message.rank = solution.rank
@@ -92,11 +89,12 @@ class JointMessages:
     """Coordinates with their rates, and the inputs."""
 
     def __init__(self, hosted):
-        self.state = JointState(name=hosted.system.coordinate_names)
-        self.torques = JointState(name=hosted.system.input_names)
+        system = hosted.scenario.system
+        self.state = JointState(name=system.coordinate_names)
+        self.torques = JointState(name=system.input_names)
         # Efforts of the coordinates that inputs are named after; 0 of the others.
-        inputs = {name: i for i, name in enumerate(hosted.system.input_names)}
-        self._inputs = [inputs.get(name) for name in hosted.system.coordinate_names]
+        inputs = {name: i for i, name in enumerate(system.input_names)}
+        self._inputs = [inputs.get(name) for name in system.coordinate_names]
 
     def write(self, hosted, stamp):
         self.state.header.stamp = stamp
@@ -112,8 +110,9 @@ class TransformMessage:
     """The pose of every link in the world."""
 
     def __init__(self, hosted, world_frame):
-        links = getattr(hosted.system, "link_names", [])
-        self.links = [name for name in links if name in hosted.system.frame_names and name != world_frame]
+        system = hosted.scenario.system
+        links = getattr(system, "link_names", [])
+        self.links = [name for name in links if name in system.frame_names and name != world_frame]
         self.message = TFMessage()
         for link in self.links:
             transform = TransformStamped(child_frame_id=link)
@@ -121,32 +120,12 @@ class TransformMessage:
             self.message.transforms.append(transform)
 
     def write(self, hosted, stamp):
-        for transform, pose in zip(self.message.transforms, hosted.poses(self.links)):
+        for transform, pose in zip(self.message.transforms, hosted.transforms(self.links).tolist()):
             transform.header.stamp = stamp
-            write_vector(pose[:3, 3], transform.transform.translation)
-            write_quaternion(pose[:3, :3].tolist(), transform.transform.rotation)
+            write_vector(pose[:3], transform.transform.translation)
+            rotation = transform.transform.rotation
+            rotation.x, rotation.y, rotation.z, rotation.w = pose[3:]
         return self.message
-
-
-def write_quaternion(r, message):
-    """The unit quaternion of a rotation, by its largest component."""
-    squares = (
-        1.0 + r[0][0] + r[1][1] + r[2][2],
-        1.0 + r[0][0] - r[1][1] - r[2][2],
-        1.0 - r[0][0] + r[1][1] - r[2][2],
-        1.0 - r[0][0] - r[1][1] + r[2][2],
-    )
-    largest = squares.index(max(squares))
-    differences = (r[2][1] - r[1][2], r[0][2] - r[2][0], r[1][0] - r[0][1])
-    xy, xz, yz = r[0][1] + r[1][0], r[0][2] + r[2][0], r[1][2] + r[2][1]
-    w, x, y, z = (
-        (squares[0], *differences),
-        (differences[0], squares[1], xy, xz),
-        (differences[1], xy, squares[2], yz),
-        (differences[2], xz, yz, squares[3]),
-    )[largest]
-    scale = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
-    message.w, message.x, message.y, message.z = w * scale, x * scale, y * scale, z * scale
 
 
 def event_message(event, hosted, stamp, world_frame):
@@ -161,7 +140,7 @@ def event_message(event, hosted, stamp, world_frame):
     message.header.frame_id = world_frame
     message.header.stamp = stamp
     if event.constraint >= 0:
-        message.constraint = hosted.constraints[event.constraint].name
+        message.constraint = hosted.dynamics.constraints[event.constraint].name
     return message
 
 

@@ -9,7 +9,6 @@ Topics, services, types, QoS and parameters are those of the C++ node scenario_p
 Everything happens in one thread: a request is met between two cycles.
 """
 
-import dataclasses
 import math
 import signal
 import sys
@@ -35,8 +34,7 @@ from constrained_dynamics_msgs.msg import ConstraintEvent, ConstraintForces
 from constrained_dynamics_msgs.srv import ApplyImpulse, SetConstraintActive, StepSimulation
 
 from . import messages
-from .hosted_scenario import HostedScenario, RequestError
-from .markers import Markers, MarkerStyle
+from .markers import STYLE_NAMES, Markers, make_style, style_default
 
 # Simulated time of one cycle at most, in periods of it: what is missed beyond is given up, so that a
 # slow machine answers requests all the same.
@@ -50,7 +48,9 @@ class ScenarioHost(Node):
     def __init__(self, **arguments):
         super().__init__("scenario_host", **arguments)
         self._declare()
-        self._hosted = HostedScenario(find_scenario(self._value("scenario")), self._value("set"), self._value("until"))
+        self._hosted = cd.HostedScenario(
+            find_scenario(self._value("scenario")), self._value("set"), self._value("until")
+        )
         for warning in self._hosted.scenario.warnings:
             self.get_logger().warning(warning)
         self._sequence = 0
@@ -86,15 +86,15 @@ class ScenarioHost(Node):
             ),
             "publish_tf": (True, "publish the poses of all links on /tf"),
             "markers.rate": (30.0, "marker messages a second; 0: none"),
+            "markers.lifetime": (1.0, "[s] after which what is not renewed vanishes; 0: never"),
         }
         for name, (default, text) in fixed.items():
             self.declare_parameter(name, default, ParameterDescriptor(description=text, read_only=True))
-        for field in dataclasses.fields(MarkerStyle):
-            default = list(field.default) if isinstance(field.default, tuple) else field.default
+        for name in STYLE_NAMES:
             self.declare_parameter(
-                "markers." + field.name,
-                default,
-                ParameterDescriptor(description="appearance of forces: see MarkerStyle", read_only=True),
+                "markers." + name,
+                style_default(name),
+                ParameterDescriptor(description="appearance of forces: see ForceStyle", read_only=True),
             )
         self.declare_parameter(
             "real_time_factor",
@@ -142,10 +142,8 @@ class ScenarioHost(Node):
         self._forces = messages.ForceMessage(hosted, frame)
         self._joints = messages.JointMessages(hosted)
         self._transforms = messages.TransformMessage(hosted, frame)
-        style = MarkerStyle(
-            **{field.name: self._value("markers." + field.name) for field in dataclasses.fields(MarkerStyle)}
-        )
-        self._markers = Markers(hosted, style, frame)
+        style = make_style({name: self._value("markers." + name) for name in STYLE_NAMES})
+        self._markers = Markers(hosted.dynamics, style, frame, self._value("markers.lifetime"))
 
     def _make_publishers(self):
         stream = QoSProfile(depth=10)  # reliable, as all of them
@@ -185,7 +183,7 @@ class ScenarioHost(Node):
 
     def _advance(self, duration):
         hosted = self._hosted
-        if hosted.failure is None and hosted.ended and self._loop:
+        if hosted.failure is None and hosted.has_ended and self._loop:
             self._publish_events()
             hosted.reset()
             return
@@ -193,9 +191,10 @@ class ScenarioHost(Node):
         before = hosted.time
         hosted.advance(duration)
         self._simulated += hosted.time - before
-        if hosted.failure and not failed_before:
+        if hosted.failure is not None and failed_before is None:
+            status = cd.status_name(hosted.failure)
             self.get_logger().error(
-                f"the simulation ended at {hosted.time:.6g} s with status '{hosted.failure}'; ~/reset starts it anew"
+                f"the simulation ended at {hosted.time:.6g} s with status '{status}'; ~/reset starts it anew"
             )
 
     def _stamp(self, simulated=None):
@@ -248,7 +247,7 @@ class ScenarioHost(Node):
             ("scenario", hosted.scenario.name),
             ("time", f"{hosted.time:.6g}"),
             ("paused", self._paused),
-            ("status", hosted.failure or self._forces.message.status),
+            ("status", self._forces.message.status),
             ("rank", self._forces.message.rank),
             ("active rows", self._forces.message.active_row_count),
             ("condition", f"{self._forces.message.condition:.4g}"),
@@ -265,13 +264,13 @@ class ScenarioHost(Node):
 
     def _health(self, factor):
         hosted = self._hosted
-        if hosted.failure:
-            return DiagnosticStatus.ERROR, f"ended with status '{hosted.failure}'"
+        if hosted.failure is not None:
+            return DiagnosticStatus.ERROR, f"ended with status '{cd.status_name(hosted.failure)}'"
         if not cd.has_output(hosted.status):
             return DiagnosticStatus.ERROR, f"status '{self._forces.message.status}'"
         if self._paused:
             return DiagnosticStatus.OK, "paused"
-        if hosted.ended and not self._loop:
+        if hosted.has_ended and not self._loop:
             return DiagnosticStatus.OK, "at its end"
         if hosted.status != cd.Status.OK:
             return DiagnosticStatus.WARN, f"status '{self._forces.message.status}'"
@@ -292,7 +291,7 @@ class ScenarioHost(Node):
 
     def _make_steps(self, request, response):
         if not self._paused:
-            raise RequestError("the simulation runs; ~/pause it first")
+            raise cd.RequestError("the simulation runs; ~/pause it first")
         try:
             self._hosted.step(request.steps)
         finally:
@@ -321,7 +320,7 @@ class ScenarioHost(Node):
                 [request.force.x, request.force.y, request.force.z],
                 [request.torque.x, request.torque.y, request.torque.z],
                 request.names,
-                request.values,
+                list(request.values),
             )
             self._publish()
 
@@ -330,7 +329,7 @@ class ScenarioHost(Node):
     def _answer(self, response, action, request):
         try:
             action(request, response)
-        except RequestError as error:
+        except cd.RequestError as error:
             response.success, response.message = False, str(error)
         else:
             response.success, response.message = True, f"at {self._hosted.time:.6g} s"

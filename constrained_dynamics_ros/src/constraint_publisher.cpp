@@ -24,9 +24,9 @@ std::unique_ptr<TopicWriter<Message>> make_writer(
 ConstraintPublisher::ConstraintPublisher(
   std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const Options & options,
   TopicMaker & topics)
-: dynamics_(std::move(dynamics)), style_(options.style)
+: dynamics_(std::move(dynamics)), drawing_(*dynamics_, options.style)
 {
-  const std::string & world = style_.world_frame;
+  const std::string & world = options.style.world_frame;
   const constrained_dynamics::ConstraintSet & constraints = dynamics_->constraints();
   forces_ = make_writer(
     topics, "~/constraint_forces", make_force_message(*dynamics_, world), options.publish_rate);
@@ -42,8 +42,8 @@ ConstraintPublisher::ConstraintPublisher(
   }
   if (options.marker_rate > 0.0)
   {
-    markers_ =
-      make_writer(topics, "~/markers", make_markers(*dynamics_, style_), options.marker_rate);
+    markers_ = make_writer(
+      topics, "~/markers", make_markers(*dynamics_, options.style), options.marker_rate);
   }
 }
 
@@ -68,7 +68,8 @@ void ConstraintPublisher::write(
   }
   if (markers_ && markers_->is_due(period) && solved)
   {
-    write_markers(stamp, *dynamics_, workspace, style_, markers_->message());
+    drawing_.update(workspace);
+    write_markers(stamp, drawing_, markers_->message());
     markers_->send();
   }
 }

@@ -62,7 +62,7 @@ void write_pair(
 /// Whether transforms know a frame: links, not the frames and tools of a scenario.
 bool is_link(const System & system, const std::string & frame)
 {
-  const auto * robots = dynamic_cast<const constrained_dynamics::RigidBodySystem *>(&system);
+  const constrained_dynamics::RigidBodySystem * robots = system.underlying().as_robot();
   return robots != nullptr &&
          std::find(robots->link_names().begin(), robots->link_names().end(), frame) !=
            robots->link_names().end();

@@ -16,6 +16,7 @@
 
 #include "support/allocation_counter.hpp"
 
+using constrained_dynamics::ForceDrawing;
 using constrained_dynamics::Scenario;
 using constrained_dynamics::Simulation;
 using constrained_dynamics::Wrench;
@@ -43,13 +44,14 @@ protected:
   MarkerArray draw(const MarkerStyle & style) const
   {
     MarkerArray array = make_markers(simulation_->dynamics(), style);
-    write(style, array);
+    ForceDrawing drawing(simulation_->dynamics(), style);
+    write(drawing, array);
     return array;
   }
-  void write(const MarkerStyle & style, MarkerArray & array) const
+  void write(ForceDrawing & drawing, MarkerArray & array) const
   {
-    write_markers(
-      rclcpp::Time(3, 4), simulation_->dynamics(), simulation_->workspace(), style, array);
+    drawing.update(simulation_->workspace());
+    write_markers(rclcpp::Time(3, 4), drawing, array);
   }
   const Wrench & wrench() const { return simulation_->workspace().solution().wrenches[0].on_a; }
 
@@ -169,10 +171,11 @@ TEST_F(Markers, when_written_in_a_cycle_expect_no_allocation)
   style.force_scale = 1.0;
   MarkerArray array = make_markers(simulation_->dynamics(), style);
   MarkerArray copy = array;
+  ForceDrawing drawing(simulation_->dynamics(), style);
   const long before = allocation_count();
   for (int i = 0; i < 3; ++i)
   {
-    write(style, array);
+    write(drawing, array);
     copy = array;
   }
   EXPECT_EQ(allocation_count(), before);

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include <constrained_dynamics/model/robot_of.hpp>
+#include <constrained_dynamics/model/rigid_body_system.hpp>
 #include <hardware_interface/component_parser.hpp>
 
 namespace constrained_dynamics_controllers
@@ -64,7 +64,7 @@ constrained_dynamics::InputLimits command_limits(
   if (limits.upper.size() == 0)
   {
     limits.upper = Eigen::VectorXd::Constant(count, kInfinity);
-    const auto * robot = constrained_dynamics::robot_of(system);
+    const constrained_dynamics::RigidBodySystem * robot = system.as_robot();
     for (Eigen::Index i = 0; i < count; ++i)
     {
       const std::string & name = system.input_names()[static_cast<std::size_t>(i)];

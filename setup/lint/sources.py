@@ -79,11 +79,11 @@ def file_lengths():
 
 
 def dynamic_casts():
-    """Places of dynamic_cast outside of tests and bindings."""
+    """Places of dynamic_cast outside of tests."""
     return [
         "%s:%d" % (path, number)
         for path in files(*CXX)
-        if not is_test(path) and not path.startswith(BINDINGS)
+        if not is_test(path)
         for number, line in enumerate(read(path).splitlines(), 1)
         if re.search(r"dynamic_(pointer_)?cast\s*<", line.partition("//")[0])
     ]

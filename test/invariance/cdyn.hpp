@@ -12,10 +12,10 @@
 namespace invariance
 {
 
-/// Gives the scenario the state of a result instead of what it says.
+/// Replaces the state of the scenario by that of a result.
 void set_state(YAML::Node scenario, const Result & result);
 
-/// The command under test: a scenario file in, JSON out. Each call is a process of its own.
+/// The command under test: a scenario file in, JSON out. Each call is a separate process.
 class Cdyn
 {
 public:
@@ -27,14 +27,14 @@ public:
   Result solve(const Case & c, const std::string & file) const;
 
   /// Writes the scenario to the file and runs it: the state at the end, with the run's status and
-  /// `completed`. What belongs to `cdyn solve` only (--raw-state) is left out.
+  /// `completed`. Options that only `cdyn solve` has (--raw-state) are omitted.
   Result run(const Case & c, const std::string & file) const;
 
-  /// The names that `cdyn check` lists: "coordinates", "speeds", "frames"; empty where it refuses
-  /// the file.
+  /// The names that `cdyn check` lists: "coordinates", "speeds", "frames"; empty if it rejects the
+  /// file.
   std::vector<std::string> names(const Case & c, const std::string & file, const char * key) const;
 
-  /// What one types to see it again.
+  /// The command that repeats it.
   std::string command(const std::string & verb, const Case & c, const std::string & file) const;
 
 private:

@@ -144,7 +144,7 @@ Finding by_judge(const Result & result, const Verdict & verdict)
   const int least = above(kMargin * kExact);
   const int most = above(kExact / kMargin);
   const bool between = above(kMargin * kExact) > above(kSingular / kMargin);
-  // In a singular position a status that says so is right, and so is ok.
+  // In a singular position both the status singular and ok are correct.
   const bool clear =
     most == above(kMargin * kSingular) && verdict.rank_nominal == verdict.rank_regular;
   Finding finding;

@@ -15,32 +15,32 @@ enum class Outcome
 {
   kRight,     ///< ok and right
   kWrongOk,   ///< ok and wrong
-  kNeedless,  ///< gave up, although the answer exists
-  kRefused    ///< gave up where it should
+  kNeedless,  ///< another status, although a solution exists
+  kRefused    ///< another status, correctly
 };
 
 struct Finding
 {
   Outcome outcome = Outcome::kRight;
   std::string reason;
-  std::string status;   ///< what `cdyn` said
+  std::string status;   ///< reported by `cdyn`
   bool judged = false;  ///< by the judge, not by a twin alone
 };
 
-/// How much results change where the data change by 1e-13: the unit of all comparisons.
+/// Change of the results if the data change by 1e-13: the unit of all comparisons.
 struct Sensitivity
 {
-  bool decided = false;  ///< the perturbed twins were ok, too
+  bool decided = false;  ///< the perturbed twins were ok as well
   double acceleration = 0.0, force = 0.0, multiplier = 0.0, wrench = 0.0, power = 0.0, input = 0.0;
 };
 
 /// Largest differences of two results in the same terms.
 Sensitivity difference(const Result & a, const Result & b);
 
-/// What the verdict says of a result. `supported` must be true.
+/// Compares a result with the verdict. @pre the verdict is supported.
 Finding by_judge(const Result & result, const Verdict & verdict);
 
-/// What the twin says of the result of a changed case (`undo` has been applied).
+/// Compares the result of a changed case (after `undo`) with that of its twin.
 Finding by_twin(
   const Changed & changed, const Result & result, const Result & twin, const Sensitivity & unit);
 

@@ -36,14 +36,14 @@ struct Robot
   std::string name;
   bool is_body = false;
   Base base = Base::kFixed;
-  Pose pose;                                           ///< that its coordinates count from
+  Pose pose;                                           ///< its coordinates refer to this frame
   Eigen::Vector3d position = Eigen::Vector3d::Zero();  ///< of the base (planar: x, y, angle)
   Eigen::Quaterniond orientation = Eigen::Quaterniond::Identity();
   Inertia inertia;
   std::string root_name() const { return is_body ? name : name + "_root"; }
 };
 
-/// A link with the joint that carries it.
+/// A link and the joint that moves it.
 struct Link
 {
   int robot = 0;
@@ -66,7 +66,7 @@ struct Frame
   Pose pose;
 };
 
-/// How a loop is closed: what stays the same when it is written in other rows.
+/// How a loop is closed: the data that do not change when it is written in other rows.
 struct Closure
 {
   enum class Kind
@@ -103,7 +103,7 @@ struct Mechanism
   int base_speed(int robot) const;
   int joint_speed(int link) const;
 
-  /// Pose in the world of what a frame's `link` names.
+  /// Pose in the world of the body that a frame's `link` names.
   Eigen::Isometry3d body_pose(int link) const;
   Eigen::Isometry3d frame_pose(const Frame & frame) const;
   std::string body_name(int link) const;

@@ -16,8 +16,8 @@ struct ProcessResult
   std::string out, err;
 };
 
-/// Runs a program to its end, or to the end of its time, and returns what it printed.
-/// @throw std::runtime_error where it cannot be started
+/// Runs a program to its end, or to its time limit, and returns its output.
+/// @throw std::runtime_error if it cannot be started
 ProcessResult run_process(const std::vector<std::string> & command, double seconds);
 
 }  // namespace invariance

@@ -21,8 +21,8 @@ struct Entry
   std::string kind;
   std::string source;
   std::string detail;
-  std::string file;     ///< the scenario; kept where the outcome is a failure
-  std::string command;  ///< that shows it again
+  std::string file;     ///< the scenario; kept if the outcome is a failure
+  std::string command;  ///< that repeats it
   std::uint64_t base = 0;
   Finding finding;
 };
@@ -36,7 +36,7 @@ public:
   void add(const Entry & entry);
   int count() const;
 
-  /// Prints everything; true where the bar is met: no wrong ok, needless below 1 in 1000.
+  /// Prints everything; true if the criterion is met: no wrong ok, needless below 1 in 1000.
   bool print() const;
 
 private:

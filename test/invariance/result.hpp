@@ -35,11 +35,11 @@ struct ConstraintWrench
   Eigen::Vector3d point, force, torque;  ///< on A, world axes, about the point
 };
 
-/// What `cdyn solve` says, or the `final` state of `cdyn run`.
+/// Result of `cdyn solve`, or the `final` state of `cdyn run`.
 struct Result
 {
   int exit_code = -1;
-  std::string status;   ///< empty: no JSON (refused, or died)
+  std::string status;   ///< empty: no JSON (rejected or crashed)
   std::string message;  ///< first line of the standard error
   double time = 0.0;
   Named q, u, udot, inputs, multipliers, force, observe;
@@ -56,7 +56,7 @@ struct Result
   double power() const { return force.values.size() > 0 ? force.values.dot(u.values) : 0.0; }
 };
 
-/// Reads the JSON of `cdyn solve` (yaml-cpp reads JSON, too).
+/// Reads the JSON of `cdyn solve` (yaml-cpp also reads JSON).
 Result read_result(const YAML::Node & json);
 
 }  // namespace invariance

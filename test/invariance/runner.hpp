@@ -16,7 +16,7 @@
 namespace invariance
 {
 
-/// The kind of the cases that are written down.
+/// The kind of the fixed cases.
 constexpr char kFixedCases[] = "fixed cases";
 
 struct Settings
@@ -31,7 +31,7 @@ struct Settings
   std::uint64_t seed = 1;
 };
 
-/// Runs `cdyn` on cases, judges what it says and reports it.
+/// Runs `cdyn` on cases, judges the results and reports them.
 class Runner
 {
 public:
@@ -40,25 +40,25 @@ public:
   /// All the cases of one untransformed case: itself and its transformations.
   void run_base(std::uint64_t base);
 
-  /// By the judge if it can, else (or as well) by the twin; `twin` may be null.
+  /// Checks against the judge if possible, and against the twin, which may be null.
   Finding judge_case(
     const Changed & changed, const Result & result, const std::string & file, const Result * twin,
     const Sensitivity & unit) const;
 
-  /// Removes the file of a case that went well, and reports the case. `verb`: solve or run.
+  /// Removes the file of a case that passed, and reports the case. `verb`: solve or run.
   void finish(
     const std::string & kind, const Changed & changed, const std::string & file, std::uint64_t base,
     const Finding & finding, const std::string & verb = "solve");
 
-  /// The cases that are written down: what once went wrong.
+  /// The fixed cases, which once failed.
   void run_fixed();
 
 private:
   Finding find(
     const Changed & changed, const Result & result, const std::string & file, const Result * twin,
     const Sensitivity & unit) const;
-  /// A run of the case: the same in other words, of the right order in the step, or with its events
-  /// located.
+  /// A run of the case: written differently, checked for the order of its step error, or for the
+  /// location of its events.
   void run_run(
     std::uint64_t base, const Case & c, const Result & twin, Random & random,
     const std::string & stem);

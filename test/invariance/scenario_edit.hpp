@@ -35,7 +35,7 @@ public:
   }
 };
 
-/// A scenario with its state, as it is handed to `cdyn`.
+/// A scenario with its state, as it is given to `cdyn`.
 struct Case
 {
   std::string source;  ///< where it comes from: "tree", "scenario four_bar", …
@@ -68,7 +68,7 @@ YAML::Node flow_list(const std::vector<std::string> & words);
 Eigen::Vector3d vector_from(const YAML::Node & node);
 Pose pose_from(const YAML::Node & node);  ///< missing keys are zeros
 
-/// Whether all the numbers in the node are plain ones, no formulas.
+/// Whether all numbers in the node are plain numbers, not formulas.
 bool is_plain(const YAML::Node & node);
 
 std::string string_of(const YAML::Node & map, const char * key, const std::string & otherwise);
@@ -76,7 +76,7 @@ std::vector<std::string> strings_of(const YAML::Node & list);
 
 // ---- scenarios ---------------------------------------------------------------------------------
 
-/// Reads a scenario file; names of robot files become absolute, what only observes is left out.
+/// Reads a scenario file; names of robot files become absolute; keys that only observe are removed.
 YAML::Node load_scenario(const std::string & file);
 
 /// Writes it.
@@ -86,7 +86,7 @@ void write_scenario(const YAML::Node & scenario, const std::string & file);
 void add_frame(
   YAML::Node & scenario, const std::string & name, const std::string & parent, const Pose & pose);
 
-/// A name that no other thing of the scenario's text has.
+/// A name that does not occur in the text of the scenario.
 std::string unused_name(const YAML::Node & scenario, const std::string & stem);
 
 /// Whether any string of the node has this word.

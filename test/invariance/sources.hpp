@@ -10,8 +10,8 @@
 namespace invariance
 {
 
-/// A case of one of the sources; its scenario is null where there is none. `file`: for drafts that
-/// are shown to `cdyn` on the way.
+/// A case of one of the sources; its scenario is null if there is none. `file`: for drafts that are
+/// shown to `cdyn` on the way.
 Case draw_case(
   const Settings & settings, const Cdyn & cdyn, Random & random, const std::string & file);
 
@@ -29,8 +29,8 @@ Case workload(
 Case published_robot(
   const Settings & settings, const Cdyn & cdyn, Random & random, const std::string & file);
 
-/// Where a frame is in the world at the state of a case, as `cdyn` observes it: one pose a frame;
-/// none where it does not answer.
+/// Where a frame is in the world at the state of a case, as `cdyn` observes it: one pose per frame;
+/// none if it fails.
 std::vector<Eigen::Isometry3d> observed_poses(
   const Case & c, const std::vector<std::string> & frames, const Cdyn & cdyn,
   const std::string & file);

@@ -15,14 +15,14 @@
 namespace invariance
 {
 
-/// What the changed case must give.
+/// The expected result of the changed case.
 enum class Expected
 {
   kSame,       ///< the result of the twin
-  kSameOrNot,  ///< that, or a status that gives up (rows between rounding and the singular
+  kSameOrNot,  ///< that, or another status (rows between round-off and the singular
                ///< tolerance)
   kNotOk,      ///< rows that contradict each other: any status but ok
-  kJudge       ///< another motion: right is what the judge says
+  kJudge       ///< another motion: the judge decides
 };
 
 /// A case written in another way.
@@ -35,18 +35,18 @@ struct Changed
   bool multipliers = true;  ///< those of independent rows are the same (after `undo`)
   bool wrenches = true;
   bool rank = true;
-  /// A status that says by name that the way of solving does not exist for the system; empty: none.
+  /// A status that is accepted because the formulation does not exist for the system; empty: none.
   std::string allowed_status;
   std::string detail;  ///< what was drawn, for the report
 };
 
-/// A way to write the same physics in other words.
+/// A way to write the same system differently.
 struct Transformation
 {
   std::string kind;
   std::string applies_to;  ///< and why not to the rest
   std::string rule;        ///< how the result changes
-  /// Nothing where it does not apply to the case.
+  /// Empty if it does not apply to the case.
   std::function<std::optional<Changed>(const Case &, const Result & twin, Random &)> apply;
 };
 
@@ -56,7 +56,7 @@ Changed rewritten(const Case & original, const std::shared_ptr<const Mechanism> 
 /// All of them.
 const std::vector<Transformation> & transformations();
 
-// By subject; each file gives its own.
+// By subject, one file each.
 std::vector<Transformation> world_transformations();
 std::vector<Transformation> row_transformations();
 std::vector<Transformation> loop_transformations();

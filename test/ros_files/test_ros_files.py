@@ -85,10 +85,11 @@ def cmake_of(folder):
     return path.read_text() if path.exists() else ""
 
 
-def test_messages_when_listed_expect_every_file():
+def test_messages_when_collected_expect_every_file():
     text = (TOP / "constrained_dynamics_msgs" / "CMakeLists.txt").read_text()
-    listed = set(re.findall(r"^\s*((?:msg|srv)/\w+\.(?:msg|srv))", text, re.MULTILINE))
     folder = TOP / "constrained_dynamics_msgs"
+    (patterns,) = re.findall(r"file\(GLOB interfaces .*?((?:\s(?:msg|srv)/\S+)+)\)", text)
+    listed = {str(path.relative_to(folder)) for pattern in patterns.split() for path in folder.glob(pattern)}
     there = {str(path.relative_to(folder)) for kind in ("msg", "srv") for path in folder.glob(f"{kind}/*")}
     assert listed == there
 

@@ -16,13 +16,14 @@
 #include "constrained_dynamics/export.hpp"
 
 /// @file
-/// Keys of things that are described once: constraints, servo tasks, null-space terms. From the
-/// descriptions follow the reader of scenario files, the Python functions and the documentation.
+/// Keys of types that are described in one place: constraints, servo tasks and null-space terms.
+/// The reader of scenario files, the Python functions and the documentation are derived from these
+/// descriptions.
 
 namespace constrained_dynamics
 {
 
-/// What a key has as its value.
+/// The kind of value that a key takes.
 enum class KeyKind
 {
   kName,            ///< a word
@@ -32,9 +33,9 @@ enum class KeyKind
   kBoolean,         ///< true or false
   kChoice,          ///< one of the words of the key
   kVector,          ///< three finite numbers
-  kNames,           ///< a list of words; those that exist are the words of the key, if it has any
+  kNames,           ///< a list of words, restricted to the words of the key if it has any
   kNumbers,         ///< a map from coordinates to finite numbers
-  kNumbersOrNames,  ///< the same, or a list of coordinates, which stand for zeros
+  kNumbersOrNames,  ///< the same, or a list of coordinates, whose values are then 0
   kFormula,         ///< a formula
   kFormulas,        ///< a list of formulas, or a map from labels to formulas
   kFormulaOrMap,    ///< one formula, or a map from the words of the key to formulas
@@ -58,7 +59,7 @@ struct CONSTRAINED_DYNAMICS_EXPORT KeyDescription
   KeyKind kind = KeyKind::kNumber;
   std::string text;                       ///< meaning, a part of a sentence, with the unit
   bool required = true;                   ///< whether it must be given
-  std::optional<KeyValue> default_value;  ///< what it is unless given
+  std::optional<KeyValue> default_value;  ///< used if the key is not given
   std::vector<std::string> words;         ///< of kChoice, kNames, kFormulaOrMap
   double minimum = -std::numeric_limits<double>::infinity();  ///< of kNumber
   double maximum = std::numeric_limits<double>::infinity();   ///< of kNumber
@@ -76,12 +77,12 @@ struct CONSTRAINED_DYNAMICS_EXPORT KeyDescription
 CONSTRAINED_DYNAMICS_EXPORT KeyDescription
 describe_key(std::string name, KeyKind kind, std::string text, std::vector<std::string> words = {});
 
-/// What is wrong with a value, e.g. "allowed: a number above 0"; empty if nothing is. It knows
-/// ranges and choices; that frames and coordinates exist is for whoever has the system.
+/// Describes what is wrong with a value, e.g. "allowed: a number above 0"; empty if nothing is. It
+/// checks ranges and choices; the caller checks that frames and coordinates exist.
 CONSTRAINED_DYNAMICS_EXPORT std::string key_problem(
   const KeyDescription & key, const KeyValue & value);
 
-/// What a key has as its value, for documentation, e.g. "number > 0", "list out of `x y z`".
+/// Describes the value of a key for the documentation, e.g. "number > 0", "list out of `x y z`".
 CONSTRAINED_DYNAMICS_EXPORT std::string key_type_text(const KeyDescription & key);
 
 /// "required", "optional", or the default as it is written in a scenario file.
@@ -90,12 +91,12 @@ CONSTRAINED_DYNAMICS_EXPORT std::string key_default_text(const KeyDescription & 
 /// A table in Markdown: key, value, default, meaning.
 CONSTRAINED_DYNAMICS_EXPORT std::string key_table(const std::vector<KeyDescription> & keys);
 
-/// A fault of one key that only the type itself can find, e.g. two keys that exclude each other.
-/// Readers add where the key stands.
+/// An error in a key that only the type itself can detect, e.g. two keys that exclude each other.
+/// Readers add the position of the key.
 class CONSTRAINED_DYNAMICS_EXPORT KeyError : public std::invalid_argument
 {
 public:
-  /// @param key empty: the fault is of the keys together.
+  /// @param key empty: the error is in the combination of keys.
   KeyError(std::string key, const std::string & what)
   : std::invalid_argument(what), key_(std::move(key))
   {
@@ -106,13 +107,13 @@ private:
   std::string key_;
 };
 
-/// The values of the keys of one thing: those that were given and the defaults of the others.
-/// Getters throw std::out_of_range for a key without value and std::bad_variant_access for a value
-/// of another kind: faults of the type, not of its user.
+/// The values of a set of keys: those that were given, and defaults for the others. Getters throw
+/// std::out_of_range for a key without a value and std::bad_variant_access for a value of another
+/// kind. Both are programming errors in the type, not input errors.
 class CONSTRAINED_DYNAMICS_EXPORT KeyValues
 {
 public:
-  /// Takes a value that was given. @throw KeyError where key_problem finds one.
+  /// Stores a given value. @throw KeyError if key_problem reports a problem.
   void give(const KeyDescription & key, KeyValue value);
   /// Adds the defaults. @throw KeyError for a required key without value.
   void complete(const std::vector<KeyDescription> & keys);

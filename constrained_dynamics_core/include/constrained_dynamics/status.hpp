@@ -7,8 +7,8 @@
 
 #include "constrained_dynamics/export.hpp"
 
-/// Marks a function that the control cycle may call: it allocates nothing, locks nothing and throws
-/// nothing. Compilers that know the attribute check it (`-Wfunction-effects`, RealtimeSanitizer).
+/// Marks a function that the control cycle may call: it does not allocate, lock or throw. Compilers
+/// that know the attribute check it (`-Wfunction-effects`, RealtimeSanitizer).
 #if defined(__clang__) && defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::nonblocking)
 #define CD_NONBLOCKING [[clang::nonblocking]]
@@ -21,46 +21,48 @@
 namespace constrained_dynamics
 {
 
-/// What happened in a real-time function, or how a run ended. Everything but kOk, kSingular,
-/// kInconsistent, kLimited and kInaccurate leaves the outputs untouched.
+/// Result of a real-time function, or how a run ended. All statuses except kOk, kSingular,
+/// kInconsistent, kLimited and kInaccurate leave the outputs untouched.
 enum class Status : std::uint8_t
 {
-  /// The asked-for thing happened.
+  /// Success.
   kOk,
-  /// The rank of the active rows fell below their nominal rank (or within tolerance of falling):
-  /// outputs are written, bounded, and belong to the rows that are left.
+  /// The rank of the active rows is below their nominal rank, or within tolerance of dropping below
+  /// it. The outputs are written, bounded, and satisfy the remaining rows.
   kSingular,
-  /// The rows contradict each other: outputs are written for the nearest rows that do not.
+  /// The rows contradict each other. The outputs are written for the nearest consistent rows.
   kInconsistent,
-  /// Limits of the controls bind: outputs are written for the closest motion within them.
+  /// Limits of the controls are active. The outputs are written for the closest motion within them.
   kLimited,
-  /// A run reached its end, but its energy balance or the error of its steps exceeds the tolerance
-  /// (SimulationOptions::error_tolerance).
+  /// A run reached its end, but the error of its energy balance or of its steps exceeds
+  /// SimulationOptions::error_tolerance.
   kInaccurate,
   /// An input is NaN or infinite.
   kNonFiniteInput,
-  /// A result would be NaN or infinite; the formulas or the sizes of the numbers are to blame.
+  /// A result would be NaN or infinite: a formula is undefined here, or numbers are too large.
   kNonFiniteResult,
   /// A vector has the wrong size.
   kSizeMismatch,
-  /// The inertia that is left after the constraints is not positive definite.
+  /// The inertia of the motions that the constraints allow is not positive definite.
   kSingularInertia,
   /// The generalized speeds do not determine the rates of the coordinates here.
   kSingularKinematics,
-  /// An iteration reached its bound before its tolerance.
+  /// An iteration reached its limit of steps before its tolerance.
   kNotConverged,
   /// A user function threw an exception.
   kUserFunctionFailed,
-  /// Dry friction leaves no or more than one motion (Painlevé's paradox).
+  /// Dry friction admits no motion, or more than one (Painlevé's paradox).
   kNoUniqueSolution,
-  /// No values meet all limits and rows at once.
+  /// No values satisfy all limits and rows at the same time.
   kInfeasible,
-  /// A run was asked to end (Simulation::request_stop).
+  /// A run was stopped on request (Simulation::request_stop).
   kInterrupted,
-  /// The workspace is at no state: none was set, or the last one could not be evaluated.
+  /// The workspace has no state: none was set, or the last one could not be evaluated.
   kNoState,
-  /// The formulation does not answer this problem; others may (see ArticulatedBody).
+  /// The formulation does not solve this problem; others may (see ArticulatedBody).
   kDeclined,
+  /// The workspace was made for another Dynamics.
+  kForeignWorkspace,
 };
 
 /// Stable name of a status, as printed by `cdyn` ("ok", "singular", …). Real-time safe: yes.
@@ -73,7 +75,7 @@ constexpr bool has_output(Status status) noexcept
          status == Status::kLimited || status == Status::kInaccurate;
 }
 
-/// The worse of two statuses, where having no output is worse than having one.
+/// Returns the worse of two statuses; no output is worse than any output. Real-time safe: yes.
 constexpr Status worse(Status a, Status b) noexcept
 {
   return static_cast<std::uint8_t>(a) >= static_cast<std::uint8_t>(b) ? a : b;

@@ -16,7 +16,7 @@ using VectorRef = Eigen::Ref<Eigen::VectorXd>;
 using ConstMatrixRef = Eigen::Ref<const Eigen::MatrixXd>;
 /// Writable view of a column-major matrix or a block of one.
 using MatrixRef = Eigen::Ref<Eigen::MatrixXd>;
-/// Jacobian of a frame: rows 0 to 2 linear, rows 3 to 5 angular, one column a speed.
+/// Jacobian of a frame: rows 0 to 2 linear, rows 3 to 5 angular, one column per speed.
 using Matrix6X = Eigen::Matrix<double, 6, Eigen::Dynamic>;
 
 }  // namespace constrained_dynamics

@@ -24,7 +24,9 @@ def constraint(type, name, system, *, parameters=None, definitions=None, **keys)
 
 def _signature(description):
     """Frames may be given by position; without frames, keys up to the first that must be given by name."""
-    parameters = [inspect.Parameter(name, _POSITIONAL) for name in ("name", "system")]
+    parameters = [
+        inspect.Parameter(name, _POSITIONAL, annotation=kind) for name, kind in (("name", "str"), ("system", "System"))
+    ]
     has_frames = description.keys[0].name == "frame_a"
     for key in description.keys:
         is_behind_default = parameters[-1].default is not inspect.Parameter.empty
@@ -36,10 +38,14 @@ def _signature(description):
                 key.name,
                 _KEYWORD if by_name else _POSITIONAL,
                 default=inspect.Parameter.empty if key.required else key.default,
+                annotation=key.python_type + (" | None" if not key.required and key.default is None else ""),
             )
         )
-    parameters += [inspect.Parameter(name, _KEYWORD, default=None) for name in ("parameters", "definitions")]
-    return inspect.Signature(parameters)
+    parameters += [
+        inspect.Parameter(name, _KEYWORD, default=None, annotation=kind + " | None")
+        for name, kind in (("parameters", "Mapping[str, float]"), ("definitions", "Mapping[str, str]"))
+    ]
+    return inspect.Signature(parameters, return_annotation="Constraint")
 
 
 def _documentation(description):

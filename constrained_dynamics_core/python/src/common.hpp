@@ -108,13 +108,19 @@ void bind_systems(nb::module_ & module);
 void bind_constraints(nb::module_ & module);  // calls bind_constraint_types
 void bind_constraint_types(nb::module_ & module);
 void bind_python_constraints(nb::module_ & module);
-void bind_dynamics(nb::module_ & module);
+void bind_dynamics(nb::module_ & module);  // calls the three below
+void bind_formulations(nb::module_ & module);
+void bind_dynamics_results(nb::module_ & module);
+void bind_force_drawing(nb::module_ & module);
 void bind_contacts(nb::module_ & module);
-void bind_servo(nb::module_ & module);  // calls bind_references and bind_servo_types
+void bind_servo(nb::module_ & module);  // calls the three below
+void bind_servo_tasks(nb::module_ & module);
 void bind_servo_types(nb::module_ & module);
 void bind_references(nb::module_ & module);
-void bind_simulation(nb::module_ & module);
+void bind_simulation(nb::module_ & module);  // calls bind_record
+void bind_record(nb::module_ & module);
 void bind_scenario(nb::module_ & module);
+void bind_hosted_scenario(nb::module_ & module);
 void bind_analysis(nb::module_ & module);
 
 }  // namespace constrained_dynamics::python

@@ -86,7 +86,8 @@ void bind_basics(nb::module_ & module)
     .value("INFEASIBLE", Status::kInfeasible, "No values meet all limits and rows at once.")
     .value("INTERRUPTED", Status::kInterrupted, "A run was asked to end.")
     .value("NO_STATE", Status::kNoState, "The workspace is at no state.")
-    .value("DECLINED", Status::kDeclined, "The formulation does not answer this problem.");
+    .value("DECLINED", Status::kDeclined, "The formulation does not answer this problem.")
+    .value("FOREIGN_WORKSPACE", Status::kForeignWorkspace, "Made for another Dynamics.");
   module.def(
     "has_output", [](Status status) { return has_output(status); }, "status"_a,
     "Whether a function that returned this status wrote its outputs.");
@@ -118,6 +119,7 @@ NB_MODULE(_core, module)
   bind_servo(module);
   bind_simulation(module);
   bind_scenario(module);
+  bind_hosted_scenario(module);
   bind_analysis(module);
   module.attr("__version__") = constrained_dynamics::version();
 }

@@ -3,12 +3,16 @@
 
 """Types of constraints as they describe themselves: functions, signatures, drawings, messages."""
 
+import ast
+import importlib
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import constrained_dynamics as cd
+from constrained_dynamics import constraint_types
 
 
 def test_every_type_expect_function_with_keys_and_texts():
@@ -74,3 +78,23 @@ def test_servo_tasks_and_null_space_terms_by_type(four_bar):
     assert isinstance(cd.null_space_term("posture", system, q={joint: 0.1}, stiffness=2.0), cd.Posture)
     with pytest.raises(ValueError, match="damping: -1"):
         cd.null_space_term("damping", system, damping=-1.0)
+
+
+def test_stub_expect_every_function_with_its_keywords():
+    path = Path(constraint_types.__file__).with_suffix(".pyi")
+    # The source is a link; the stub is written beside the link.
+    path = path if path.exists() else Path(cd._core.__file__).with_name("constraint_types.pyi")
+    declared = {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+    assert set(declared) == set(constraint_types.__all__)
+    imported = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom)]
+    for node in imported:
+        module = cd._core if node.level else importlib.import_module(node.module)
+        assert all(hasattr(module, alias.name) for alias in node.names), ast.dump(node)
+    for description in cd.constraint_descriptions():
+        if description.python_name:
+            arguments = declared[description.python_name].args
+            names = [argument.arg for argument in arguments.args + arguments.kwonlyargs]
+            assert names == list(inspect.signature(getattr(cd, description.python_name)).parameters)
+            assert all(argument.annotation for argument in arguments.args + arguments.kwonlyargs)
+    axis = next(a for a in declared["KnifeEdge"].args.kwonlyargs if a.arg == "axis")
+    assert ast.unparse(axis.annotation) == "ArrayLike"

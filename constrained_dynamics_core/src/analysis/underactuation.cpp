@@ -50,7 +50,7 @@ void reduce(Eigen::MatrixXd & rows)
 Eigen::MatrixXd control_matrix(const System & system, const Workspace & workspace)
 {
   const Eigen::MatrixXd & G = workspace.terms().input_matrix;
-  if (&underlying(system) == &system)
+  if (&system.underlying() == &system)
   {
     return G;
   }

@@ -106,13 +106,14 @@ ConstraintDescription CentreOfMass::description()
   description.type = "centre_of_mass";
   description.python_name = "CentreOfMass";
   description.text =
-    "The centre of mass of all that moves stays at a position of the world. For robots only.";
+    "The centre of mass of everything that moves stays at a position in the world. Only for "
+    "robots.";
   description.equation = "centre of mass = position";
   description.rows = "the chosen ones (position)";
   description.keys = {
     describe_key("rows", KeyKind::kNames, "along the axes of the world", all_rows())
       .with_default(all_rows()),
-    describe_key("position", KeyKind::kVector, "in the world [m]; 0 unless given").optional()};
+    describe_key("position", KeyKind::kVector, "in the world [m]; default: 0").optional()};
   description.make = [](const ConstraintArguments & given)
   {
     return std::make_shared<const CentreOfMass>(

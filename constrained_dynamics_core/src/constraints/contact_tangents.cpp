@@ -79,12 +79,13 @@ ConstraintDescription ContactTangents::description()
   description.type = "contact_tangents";
   description.python_name = "ContactTangents";
   description.text =
-    "The slip of a point or a sphere about the origin of A on a plane of B, which friction acts "
-    "on. Enforced, it is stiction.";
+    "The slip of a point or a sphere at the origin of A on a plane of B. Friction acts on it; "
+    "while "
+    "it is enforced, the contact sticks.";
   description.equation = "contact velocity along the tangents = 0";
   description.rows = "`tangent_1`, `tangent_2` (velocity)";
   description.keys = with_frames(
-    {describe_key("normal", KeyKind::kVector, "of the plane, in B, any length but 0")
+    {describe_key("normal", KeyKind::kVector, "of the plane, in B, any nonzero length")
        .with_default(Eigen::Vector3d(Eigen::Vector3d::UnitZ())),
      describe_key("radius", KeyKind::kNumber, "of a sphere about A [m]")
        .at_least(0.0)

@@ -70,7 +70,7 @@ ConstraintDescription Distance::description()
   ConstraintDescription description;
   description.type = "distance";
   description.python_name = "Distance";
-  description.text = "A massless rod: the origins of A and B keep their distance.";
+  description.text = "A massless rod: the distance between the origins of A and B is constant.";
   description.equation = "|p_a − p_b| = length";
   description.rows = "`distance` (position)";
   description.keys =

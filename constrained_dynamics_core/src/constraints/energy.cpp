@@ -73,7 +73,7 @@ Status Energy::do_evaluate(const SystemData & data, ConstraintScratch & scratch,
 std::shared_ptr<const Constraint> make_energy_constraint(
   const std::string & name, const System & system, EnergyKind kind, double value)
 {
-  const auto * textbook = dynamic_cast<const AnalyticSystem *>(&underlying(system));
+  const auto * textbook = dynamic_cast<const AnalyticSystem *>(&system.underlying());
   if (!textbook)
   {
     return std::make_shared<const Energy>(name, system, kind, value);
@@ -117,7 +117,7 @@ ConstraintDescription Energy::description(EnergyKind kind)
   description.equation = is_total ? "T + V = value" : "T = value";
   description.rows = "`energy` (velocity, nonlinear)";
   description.keys = {
-    describe_key("value", KeyKind::kNumber, "of the energy [J]; 0 unless given").optional()};
+    describe_key("value", KeyKind::kNumber, "of the energy [J]; default: 0").optional()};
   description.make = [kind](const ConstraintArguments & given)
   {
     return make_energy_constraint(

@@ -191,7 +191,7 @@ ConstraintDescription FormulaConstraint::description()
   description.type = "formula";
   description.python_name = "FormulaConstraint";
   description.text =
-    "Rows given as formulas, each of which is 0 on the motion; derivatives are exact.";
+    "Rows given as formulas that the constraint keeps at 0. Derivatives are exact.";
   description.equation = "formulas = 0";
   description.rows = "`row_1`, `row_2`, … or the labels";
   description.keys = {

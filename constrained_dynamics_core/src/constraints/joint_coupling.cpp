@@ -135,7 +135,8 @@ ConstraintDescription JointCoupling::description()
   description.type = "joint_coupling";
   description.python_name = "JointCoupling";
   description.text =
-    "Coordinates move together: a gear, a mimic joint, rack and pinion, a differential.";
+    "A linear relation between coordinates: a gear, a mimic joint, rack and pinion, a "
+    "differential.";
   description.equation = "Σ c q = offset";
   description.rows = "`coupling` (position)";
   description.keys = {

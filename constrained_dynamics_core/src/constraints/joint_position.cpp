@@ -111,7 +111,7 @@ ConstraintDescription JointPosition::description()
   description.keys = {
     describe_key("joints", KeyKind::kNumbersOrNames, "coordinates and their values").optional(),
     describe_key("joint", KeyKind::kCoordinate, "one coordinate").optional(),
-    describe_key("value", KeyKind::kNumber, "of `joint` [m or rad]; 0 unless given").optional()};
+    describe_key("value", KeyKind::kNumber, "of `joint` [m or rad]; default: 0").optional()};
   description.make = [](const ConstraintArguments & given)
   {
     const KeyValues & keys = given.keys;

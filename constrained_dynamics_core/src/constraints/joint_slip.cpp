@@ -44,8 +44,8 @@ ConstraintDescription JointSlip::description()
   description.type = "joint_slip";
   description.python_name = "JointSlip";
   description.text =
-    "The speed of a joint of one degree of freedom, which friction in the joint acts on. Enforced, "
-    "it locks the joint.";
+    "The speed of a joint with one degree of freedom. Joint friction acts on it; while it is "
+    "enforced, the joint is locked.";
   description.equation = "dq = 0";
   description.rows = "the name of the joint (velocity)";
   description.keys = {

@@ -70,7 +70,7 @@ ConstraintDescription KnifeEdge::description()
   description.equation = "axis · v_a = 0: no motion sideways";
   description.rows = "`lateral` (velocity)";
   description.keys = with_frames({describe_key(
-    "axis", KeyKind::kVector, "in A, any length but 0: the direction without motion")});
+    "axis", KeyKind::kVector, "in A, any nonzero length: the direction of no motion")});
   description.make = [](const ConstraintArguments & given)
   {
     return std::make_shared<const KnifeEdge>(

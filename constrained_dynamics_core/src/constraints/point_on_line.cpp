@@ -75,7 +75,7 @@ ConstraintDescription PointOnLine::description()
   description.equation = "R_bᵀ (p_a − p_b) ∥ direction";
   description.rows = "`normal_1`, `normal_2` (position)";
   description.keys = with_frames(
-    {describe_key("direction", KeyKind::kVector, "of the line, in B, any length but 0")});
+    {describe_key("direction", KeyKind::kVector, "of the line, in B, any nonzero length")});
   description.make = [](const ConstraintArguments & given)
   {
     return std::make_shared<const PointOnLine>(

@@ -66,11 +66,11 @@ ConstraintDescription PointOnPlane::description()
   description.type = "point_on_plane";
   description.python_name = "PointOnPlane";
   description.text =
-    "The origin of A stays on a plane that is fixed in B. The force pulls as well as pushes.";
+    "The origin of A stays on a plane that is fixed in B. The force can push and pull.";
   description.equation = "n · R_bᵀ (p_a − p_b) = offset";
   description.rows = "`normal` (position)";
   description.keys = with_frames(
-    {describe_key("normal", KeyKind::kVector, "of the plane, in B, any length but 0"),
+    {describe_key("normal", KeyKind::kVector, "of the plane, in B, any nonzero length"),
      describe_key("offset", KeyKind::kNumber, "of the plane from B's origin along the normal [m]")
        .with_default(0.0)});
   description.make = [](const ConstraintArguments & given)

@@ -188,7 +188,7 @@ std::shared_ptr<const Constraint> make_prescribed_motion(const ConstraintArgumen
   }
   if (is_one_formula)
   {
-    throw KeyError("motion", "allowed: a map with keys out of x, y, z");
+    throw KeyError("motion", "allowed: a map with keys from x, y, z");
   }
   std::vector<PrescribedComponent> components;
   for (const auto & [axis, formula] : motion)

@@ -258,7 +258,7 @@ ConstraintDescription Rolling::description()
     {describe_key("radius", KeyKind::kNumber, "of the sphere or disk [m]").above(0.0).optional(),
      describe_key("normal", KeyKind::kVector, "of the plane, in B, towards the body")
        .with_default(Eigen::Vector3d(Eigen::Vector3d::UnitZ())),
-     describe_key("axis", KeyKind::kVector, "of a disk, in A, any length but 0").optional(),
+     describe_key("axis", KeyKind::kVector, "of a disk, in A, any nonzero length").optional(),
      describe_key("semi_axes", KeyKind::kVector, "of an ellipsoid along the axes of A [m], > 0")
        .optional(),
      describe_key("keep_contact", KeyKind::kBoolean, "whether the body stays on the plane")

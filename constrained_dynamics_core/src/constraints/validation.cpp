@@ -10,8 +10,6 @@
 
 #include <Eigen/Geometry>
 
-#include "constrained_dynamics/model/control_state_system.hpp"
-
 namespace constrained_dynamics
 {
 
@@ -64,11 +62,11 @@ double checked_positive(const std::string & owner, const std::string & what, dou
 
 const RigidBodySystem & checked_robot(const std::string & owner, const System & system)
 {
-  const auto * robot = dynamic_cast<const RigidBodySystem *>(&underlying(system));
+  const RigidBodySystem * robot = system.underlying().as_robot();
   if (!robot)
   {
     throw std::invalid_argument(
-      owner + ": the system is no RigidBodySystem; allowed: systems of robots and bodies");
+      owner + ": the system is not a RigidBodySystem; allowed: systems of robots and bodies");
   }
   return *robot;
 }

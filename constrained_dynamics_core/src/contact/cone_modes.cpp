@@ -33,7 +33,7 @@ void ConeModes::add_given(int row, const Workspace & workspace) noexcept
   force_ += workspace.given_multipliers()(row) * workspace.rows().jacobian.row(row).transpose();
 }
 
-/// Known forces, and rows that are met whatever the contacts do.
+/// Known forces, and rows that are always satisfied.
 /// @param candidate contacts whose forces are unknown; none: all normal forces are those of the
 /// last solve, and only friction that sticks or begins to slide is unknown.
 Status ConeModes::begin(
@@ -162,7 +162,7 @@ int ConeModes::add_candidates(const Question & question, const ContactView & vie
   }
   for (int i = 0; i < model_.friction_count(); ++i)
   {
-    // Where the normal force is not one of the unknowns the bound is that of the moment.
+    // If the normal force is not an unknown, the bound is the present one.
     const int contact = model_.friction(i).contact;
     const bool is_bounded =
       contact < 0 || view.normal(contact) == NormalMode::kForce ||
@@ -196,7 +196,7 @@ bool ConeModes::is_at_bound(const ConeContact & contact) const noexcept
 Status ConeModes::solve(int count, const ContactView & view) noexcept
 {
   const Status status = cone_.solve(contacts_.data(), count);
-  // What slides does so with the kinetic coefficient, which also changes its direction.
+  // Sliding uses the kinetic coefficient, which also changes the direction.
   bool changed = false;
   for (int i = 0; i < count && status != Status::kNoUniqueSolution; ++i)
   {
@@ -230,7 +230,7 @@ void ConeModes::read_slip(const ConeContact & from, FrictionMode & mode) const n
     motion = std::hypot(motion, cone_.motion(from.tangent[r]));
   }
   mode.slip = SlipMode::kStick;
-  // A force law that does not press at the moment lets friction slide the way it begins to.
+  // Friction of a force law that does not press now slides in the direction of its acceleration.
   const bool is_free = from.normal < 0 && !(from.friction > 0.0);
   if (is_free || is_at_bound(from))
   {
@@ -289,7 +289,27 @@ Status ConeModes::choose(
     return Status::kNoUniqueSolution;
   }
   read(count, modes);
+  chosen_count_ = count;
   return Status::kOk;
+}
+
+void ConeModes::share_as_chosen(ContactModes & modes) const noexcept
+{
+  read(chosen_count_, modes);
+  for (int i = 0; i < chosen_count_; ++i)
+  {
+    const ConeContact & from = contacts_[static_cast<std::size_t>(i)];
+    const int owner = owner_[static_cast<std::size_t>(i)];
+    if (owner >= 0)
+    {
+      modes.load[static_cast<std::size_t>(owner)] = cone_.force(from.normal);
+    }
+    const int friction = owner < 0 ? -1 - owner : model_.set->friction_of(owner);
+    for (int r = 0; friction >= 0 && r < from.tangent_count; ++r)
+    {
+      modes.friction[static_cast<std::size_t>(friction)].hold[r] = cone_.force(from.tangent[r]);
+    }
+  }
 }
 
 Status ConeModes::choose_by_split(
@@ -340,7 +360,7 @@ Status ConeModes::choose_by_split(
 // ------------------------------------------------------------------------------
 
 /// The least displacement δᵀQδ that keeps gaps from being negative, φ + A δ = 0 on the rows that
-/// are not contacts: what it leaves open is surplus.
+/// are not contacts: contacts that it leaves open are surplus.
 int ConeModes::surplus(const ContactModes & modes, ControlledDynamics & dynamics) noexcept
 {
   const Workspace & workspace = dynamics.workspace();

@@ -19,32 +19,36 @@ namespace constrained_dynamics
 /// Modes of all contacts together, by the cone problem of accelerations and forces; and which of
 /// several contacts is surplus, by that of displacements.
 ///
-/// Memory is taken in the constructor. Everything else is real-time safe.
+/// Only the constructor allocates. Everything else is real-time safe.
 class ConeModes
 {
 public:
   explicit ConeModes(const ContactModel & model);
 
-  /// What is open at an instant.
+  /// The undecided part of an instant.
   struct Question
   {
     const std::vector<char> & candidate;  ///< contacts that may push
-    const std::vector<char> & gives_way;  ///< planar frictions that cannot stick any longer
+    const std::vector<char> & gives_way;  ///< planar frictions that can no longer stick
   };
-  /// Which candidates push, which frictions stick and which way the others begin to slide.
+  /// Decides which candidates push, which frictions stick and how the others begin to slide.
   /// Statuses: kOk, kNoUniqueSolution, those of ConeProblem::begin. @pre solve.
   Status choose(
     const Question & question, const ControlledDynamics & dynamics, ContactModes & modes) noexcept;
 
+  /// The modes and the forces of the last choice: closed contacts share redundant loads as in the
+  /// cone problem. @pre the modes that `choose` left.
+  void share_as_chosen(ContactModes & modes) const noexcept;
+
   /// The same for friction alone, with the normal forces of the rows: contacts that share a load
-  /// redundantly split it in one way in the cone problem and in another with their rows, and the
-  /// direction in which slip begins depends on the split. What the first sends one way the second
-  /// may send back, at once and for ever. Repeated with the normal forces that follow; where that
-  /// does not settle the modes remain as they were. Leaves the motion solved. @pre solve.
+  /// redundantly distribute it differently in the cone problem and with their rows, and the
+  /// direction in which slip begins depends on the distribution. The two could reverse each other's
+  /// direction forever. So this is repeated with the resulting normal forces; if it does not
+  /// settle, the modes are unchanged. The motion is solved afterwards. @pre solve.
   Status choose_by_split(
     ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) noexcept;
 
-  /// A closed contact that the others keep away from where its row would be met, such as one of the
+  /// A closed contact whose row cannot be satisfied together with the others, such as one of the
   /// four feet of a table on an uneven floor; −1: none, all of them press. @pre rows of the state.
   int surplus(const ContactModes & modes, ControlledDynamics & dynamics) noexcept;
 
@@ -68,6 +72,7 @@ private:
   ConeProblem cone_;
   std::vector<ConeContact> contacts_;
   std::vector<int> owner_;  // contact, or −1 − friction
+  int chosen_count_ = 0;    // contacts of the last choice
   std::vector<FrictionMode> kept_;
   Eigen::VectorXd row_;
   Eigen::VectorXd force_;

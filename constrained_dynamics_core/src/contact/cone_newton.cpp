@@ -115,32 +115,27 @@ bool ConeProblem::newton_step(double relative) noexcept
   const int m = row_count_;
   const auto jacobian = newton_jacobian_.topLeftCorner(m, m);
   auto normal = newton_matrix_.topLeftCorner(m, m);
-  for (int i = 0; i < m; ++i)
+  auto step = newton_step_.head(m);
+  step.noalias() = -(jacobian.transpose() * residual_.head(m));
+  for (int k = 0; k < m; ++k)  // the lower triangle of JᵀJ
   {
-    for (int k = 0; k <= i; ++k)
-    {
-      normal(i, k) = jacobian.col(i).dot(jacobian.col(k));
-    }
-    newton_step_(i) = -jacobian.col(i).dot(residual_.head(m));
+    normal.col(k).tail(m - k).noalias() =
+      jacobian.rightCols(m - k).transpose() * jacobian.col(k);
   }
   const double size = normal.diagonal().maxCoeff();
   const double shift = size * std::clamp(relative * relative, tolerance::kLeastShift, 1.0);
   normal.diagonal().array() += shift;
-  for (int j = 0; j < m; ++j)  // Cholesky in place
+  for (int j = 0; j < m; ++j)  // Cholesky in place, by columns as they lie in memory
   {
-    const double pivot = normal(j, j) - normal.row(j).head(j).squaredNorm();
+    auto column = normal.col(j).tail(m - j);
+    column.noalias() -= normal.block(j, 0, m - j, j) * normal.row(j).head(j).transpose();
+    const double pivot = column(0);
     if (!(pivot > 0.0))
     {
       return false;
     }
-    normal(j, j) = std::sqrt(pivot);
-    for (int i = j + 1; i < m; ++i)
-    {
-      normal(i, j) =
-        (normal(i, j) - normal.row(i).head(j).dot(normal.row(j).head(j))) / normal(j, j);
-    }
+    column /= std::sqrt(pivot);
   }
-  auto step = newton_step_.head(m);
   normal.triangularView<Eigen::Lower>().solveInPlace(step);
   normal.triangularView<Eigen::Lower>().transpose().solveInPlace(step);
   return step.allFinite();

@@ -27,7 +27,7 @@ struct ConeContact
 };
 
 /// Simultaneous contacts with Coulomb friction on the Delassus matrix: with Q = L Lᵀ, y_i = L⁻¹ a_i
-/// (without the part that rows of equality take) and W = YᵀY,
+/// (with the equality rows eliminated) and W = YᵀY,
 ///     w = W x + r,   0 ≤ x_n ⟂ w_n ≥ 0,   |x_t| ≤ μ x_n,   x_t = −μ x_n w_t/|w_t| where w_t ≠ 0.
 /// The same problem appears with velocities and impulses and with accelerations and forces.
 ///
@@ -35,14 +35,14 @@ struct ConeContact
 /// steps, redundant rows included. With friction: projected Gauss-Seidel over the contacts, with a
 /// bounded number of sweeps, from the solution without friction, and a regularised Newton's method
 /// on the equations of Alart and Curnier (cone_newton.cpp) where the sweeps are slow, as they are
-/// with redundant contacts. What it finds says which contacts push, stick and slide; exact numbers
-/// come from the equations of those modes.
+/// with redundant contacts. The result determines which contacts push, stick and slide; exact
+/// values come from the equations of those modes.
 ///
-/// Memory is taken in the constructor. Everything else is real-time safe.
+/// Only the constructor allocates. Everything else is real-time safe.
 class CONSTRAINED_DYNAMICS_EXPORT ConeProblem
 {
 public:
-  /// @param speed_count n. @param max_rows most rows of contacts, rows of equality not counted.
+  /// @param speed_count n. @param max_rows largest number of contact rows, without equality rows.
   ConeProblem(int speed_count, int max_rows);
 
   /// Starts a problem whose motion without rows is u + Q⁻¹ f. kSingularInertia unless Q > 0.
@@ -54,19 +54,20 @@ public:
   /// w = a u − target. Returns the index of the row. @pre fewer than max_rows so far.
   int add_row(const ConstVectorRef & row, double target) noexcept CD_NONBLOCKING;
 
-  /// Finds x. Statuses: kOk; kInconsistent where not all w_n ≥ 0 can be met (x is the nearest
-  /// found); kNotConverged (friction; x is the last sweep's); kNoUniqueSolution for a sliding
+  /// Finds x. Statuses: kOk, with a residual below tolerance::kSolved of the largest force;
+  /// kInconsistent if not all w_n ≥ 0 can be satisfied (x is the nearest found); kNotConverged (x
+  /// is the last that was found); kNoUniqueSolution for a sliding
   /// contact whose normal force does not push apart (Painlevé; x is 0).
   [[nodiscard]] Status solve(const ConeContact * contacts, int count) noexcept CD_NONBLOCKING;
 
   double force(int row) const { return x_(row); }     ///< x
   double motion(int row) const { return w_(row); }    ///< w
-  double size(int row) const { return scale_(row); }  ///< what w may amount to, for tolerances
+  double size(int row) const { return scale_(row); }  ///< possible size of w, for tolerances
   int row_count() const { return row_count_; }
-  /// What the last `solve` took: sweeps over the contacts, and steps of Newton's method.
+  /// Effort of the last `solve`: sweeps over the contacts, and steps of Newton's method.
   int sweep_count() const { return sweep_count_; }
   int newton_count() const { return newton_count_; }
-  /// What x leaves of its equations, in forces, as a fraction of the largest force.
+  /// Residual of the equations for x, in forces, as a fraction of the largest force.
   double error() const { return error_; }
 
 private:
@@ -93,6 +94,7 @@ private:
   Status solve_friction(const ConeContact * contacts, int count) noexcept;
   void put_in_cone(const ConeContact & contact) noexcept;
   double relative_to_forces(double error) const noexcept;
+  bool is_solved(double error) const noexcept;
   double equations(const ConeContact * contacts, int count, bool with_jacobian) noexcept;
   void tangent_equations(
     const ConeContact & contact, double push, double normal_gain, bool with_jacobian) noexcept;

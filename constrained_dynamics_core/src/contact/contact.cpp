@@ -62,7 +62,7 @@ void check(const ConstraintSet & set, const Contact & contact)
   require(contact.rest_speed > 0.0, owner, "rest_speed", contact.rest_speed, "above 0");
   if (contact.adhesive && !is_compliant)
   {
-    throw std::invalid_argument(owner + " is adhesive; allowed: with a law of its row only");
+    throw std::invalid_argument(owner + " is adhesive; allowed only with a law of its row");
   }
   require(contact.stiffness >= 0.0, owner, "stiffness", contact.stiffness, "0 or above");
   require(contact.damping >= 0.0, owner, "damping", contact.damping, "0 or above");

@@ -24,7 +24,7 @@ double normal_event(const ContactView & view, int i) noexcept
       {
         return -view.gap(i);
       }
-      // A compliant row comes back to the edge, and its law ends there although it still pushes.
+      // A compliant row returns to the surface, where its law ends although it still pushes.
       return view.model().set->is_compliant(i)
                ? std::min(view.normal_force(i), tolerance::kTouch - view.gap(i))
                : view.normal_force(i);
@@ -71,7 +71,7 @@ double event_tolerance(const ContactView & view, int i) noexcept
     i < contacts ? view.normal(i) == NormalMode::kClosed && !view.model().contact(i).adhesive
                  : view.friction(i - contacts).slip == SlipMode::kStick;
   const Workspace & workspace = view.workspace();
-  // Where contacts touch without pressing all their forces are round-off of those that act.
+  // If contacts touch without pressing, all their forces are round-off of the acting forces.
   return is_force
            ? tolerance::kForceRounding * workspace.solution().multipliers.cwiseAbs().maxCoeff() +
                tolerance::kAppliedRounding * workspace.terms().force.cwiseAbs().maxCoeff()

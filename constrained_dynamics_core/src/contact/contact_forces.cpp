@@ -51,7 +51,7 @@ void ContactForces::set_normal_laws(const ContactView & view, Eigen::VectorXd & 
           : 0.0;
       force = std::max(0.0, elastic + damped);
     }
-    given(model_.row_of_contact(i)) = -law.side * force;
+    given(model_.row_of_contact(i)) = -law.side * (force + view.load(i));
   }
 }
 
@@ -65,7 +65,10 @@ void ContactForces::set_frictions(const ContactView & view, Workspace & workspac
     const DryFriction & law = model_.friction(i);
     const FrictionMode & mode = view.friction(i);
     const int row = model_.row_of_friction(i);
-    given.segment(row, model_.row_count(i)).setZero();
+    for (int k = 0; k < model_.row_count(i); ++k)
+    {
+      given(row + k) = mode.slip == SlipMode::kStick ? mode.hold[k] : 0.0;
+    }
     if (mode.slip == SlipMode::kDahl)
     {
       given(row) = view.dahl_force(i) - law.viscous * workspace.rows().velocity(row);
@@ -111,14 +114,14 @@ Status ContactForces::solve_sliding(
   const auto count = static_cast<Eigen::Index>(sliding_.size());
   const auto friction_at = [&](Eigen::Index i) { return sliding_[static_cast<std::size_t>(i)]; };
   const auto contact_at = [&](Eigen::Index i) { return model_.friction(friction_at(i)).contact; };
-  // Where contacts share a load the split is a convention, and says nothing about uniqueness.
+  // If contacts share a load, its distribution is a convention and does not show uniqueness.
   bool is_redundant = false;
   for (Eigen::Index i = 0; i < count; ++i)
   {
     sliding_solver_.frictionless(i) = view.normal_force(contact_at(i));
     is_redundant = is_redundant || view.is_redundant(contact_at(i));
   }
-  // An adhesive contact that pulls does not rub.
+  // An adhesive contact that pulls has no friction.
   const auto coefficient = [&](Eigen::Index i)
   {
     const bool pulls =

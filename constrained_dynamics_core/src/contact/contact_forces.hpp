@@ -19,7 +19,7 @@ namespace constrained_dynamics
 /// friction is a given multiplier in proportion to its normal force, force laws are given
 /// multipliers.
 ///
-/// Memory is taken in the constructor. Everything else is real-time safe.
+/// Only the constructor allocates. Everything else is real-time safe.
 class ContactForces
 {
 public:
@@ -29,8 +29,8 @@ public:
   /// kNoUniqueSolution (Painlevé). @pre ControlledDynamics::update, ContactModes::enforce.
   Status solve(const ContactModes & modes, ControlledDynamics & dynamics) noexcept CD_NONBLOCKING;
 
-  /// Whether a slip under way has turned back in an evaluation since `watch_slips`: its end lies in
-  /// between, whatever the state says afterwards.
+  /// Whether a slip has reversed in an evaluation since `watch_slips`: its end lies in between,
+  /// even if the state afterwards does not show it.
   void watch_slips() noexcept { has_turned_back_ = false; }
   bool has_turned_back() const noexcept { return has_turned_back_; }
 
@@ -44,7 +44,7 @@ public:
   /// Turns the held direction of one friction by an angle [rad]; −1: of none.
   void turn_direction(int friction, double angle) noexcept;
   void release_directions() noexcept { is_held_ = false; }
-  /// Queries that see the held directions.
+  /// Queries with the held directions.
   ContactView view(const ContactModes & modes, const Workspace & workspace) const noexcept
   {
     return {model_, modes, workspace, is_held_ ? &held_ : nullptr};

@@ -29,7 +29,7 @@ bool ModeDecision::find_touching(const ContactSnapshot & at, const ContactView &
   return strikes;
 }
 
-/// Roles of all constraints: what is enforced stays so, contacts that touch are unilateral.
+/// Roles of all constraints: enforced ones stay enforced, contacts that touch are unilateral.
 void ModeDecision::begin_impact(const Workspace & workspace) noexcept
 {
   impact_.impulse.setZero();
@@ -50,8 +50,8 @@ void ModeDecision::begin_impact(const Workspace & workspace) noexcept
   }
 }
 
-/// Restitution of the contacts that strike faster than their rest speed, than fixed steps resolve,
-/// and not for ever in one instant.
+/// Restitution of contacts that strike faster than their rest speed and than fixed steps can
+/// resolve. It is 0 after too many impacts at one instant.
 void ModeDecision::set_restitution(
   const ContactSnapshot & at, const ContactView & view, ContactModes & modes) noexcept
 {

@@ -13,7 +13,7 @@
 namespace constrained_dynamics
 {
 
-/// What the normal direction of a contact does within a phase.
+/// Mode of the normal direction of a contact within a phase.
 enum class NormalMode : std::uint8_t
 {
   kOpen,
@@ -23,7 +23,7 @@ enum class NormalMode : std::uint8_t
   kForce,       ///< a force law acts
 };
 
-/// What friction does within a phase.
+/// Mode of a friction within a phase.
 enum class SlipMode : std::uint8_t
 {
   kNone,
@@ -32,12 +32,13 @@ enum class SlipMode : std::uint8_t
   kDahl,   ///< Dahl's law
 };
 
-/// Mode of one friction with what it remembers from step to step.
+/// Mode of one friction, with its memory from step to step.
 struct FrictionMode
 {
   SlipMode slip = SlipMode::kNone;
-  bool armed = false;                ///< has been under way, so that its end can be recognised
+  bool armed = false;                ///< has moved, so that its end can be detected
   double direction[2] = {1.0, 0.0};  ///< of the slip
+  double hold[2] = {0.0, 0.0};       ///< of a stick, like ContactModes::load
   double dahl_force = 0.0;           ///< at the last step [N]
   double dahl_place = 0.0;           ///< coordinate there
   double turning = 0.0;              ///< K of a unit of force, see ContactForces::turning_rate
@@ -50,6 +51,7 @@ struct ContactModes
   ContactModes(std::size_t contact_count, std::size_t friction_count)
   : normal(contact_count, NormalMode::kOpen),
     friction(friction_count),
+    load(contact_count, 0.0),
     gave_way(friction_count, kNever),
     impacts_in_a_row(contact_count, 0),
     last_impact(contact_count, kNever),
@@ -61,8 +63,11 @@ struct ContactModes
 
   std::vector<NormalMode> normal;
   std::vector<FrictionMode> friction;
+  /// Normal forces [N]. Contacts that share a load redundantly do so as close to these as the motion
+  /// allows: all 0 is the least norm, which need not be admissible where another share is.
+  std::vector<double> load;
 
-  // What happened shortly before, so that an instant does not repeat itself for ever.
+  // Recent events, so that decisions at one instant do not repeat forever.
   double last_decision = kNever;      ///< [s]
   double look_ahead = 0.0;            ///< of the last decision [s]
   std::vector<double> gave_way;       ///< when a friction could not stick any longer [s]
@@ -70,17 +75,29 @@ struct ContactModes
   std::vector<double> last_impact;    ///< [s]
   std::vector<double> released;       ///< when a contact would have pulled [s]
 
-  /// All contacts open, nothing remembered.
+  /// All contacts open, without memory.
   void reset() noexcept
   {
     std::fill(normal.begin(), normal.end(), NormalMode::kOpen);
     std::fill(friction.begin(), friction.end(), FrictionMode{});
+    share_evenly();
     last_decision = kNever;
     look_ahead = 0.0;
     std::fill(gave_way.begin(), gave_way.end(), kNever);
     std::fill(impacts_in_a_row.begin(), impacts_in_a_row.end(), 0);
     std::fill(last_impact.begin(), last_impact.end(), kNever);
     std::fill(released.begin(), released.end(), kNever);
+  }
+
+  /// Redundant loads are shared with the least norm.
+  void share_evenly() noexcept
+  {
+    std::fill(load.begin(), load.end(), 0.0);
+    for (FrictionMode & mode : friction)
+    {
+      mode.hold[0] = 0.0;
+      mode.hold[1] = 0.0;
+    }
   }
 
   /// Whether rows of contacts or frictions are enforced.

@@ -87,6 +87,12 @@ public:
   {
     return modes_.friction[static_cast<std::size_t>(i)];
   }
+  /// See ContactModes::load.
+  double load(int contact) const
+  {
+    return normal(contact) == NormalMode::kClosed ? modes_.load[static_cast<std::size_t>(contact)]
+                                                  : 0.0;
+  }
 
   /// What is left until the contact acts: δφ − side · φ.
   double gap(int contact) const noexcept;

@@ -15,14 +15,14 @@ namespace constrained_dynamics
 {
 
 /// A Dynamics with the law of its inputs, on one workspace: evaluates states for contacts and
-/// simulations, which call Dynamics nowhere else.
+/// simulations, which call Dynamics only through it.
 ///
-/// Memory is taken in the constructor. Everything else is real-time safe.
+/// Only the constructor allocates. Everything else is real-time safe.
 class ControlledDynamics
 {
 public:
-  /// @param law none stands for τ = 0.
-  /// @param needs_rows whether rows of inactive constraints are wanted, as contacts do.
+  /// @param law null: τ = 0.
+  /// @param needs_rows whether rows of inactive constraints are needed, as for contacts.
   ControlledDynamics(
     std::shared_ptr<const Dynamics> dynamics, std::shared_ptr<InputLaw> law, bool needs_rows);
 
@@ -46,7 +46,7 @@ public:
   {
     return dynamics_->evaluate_rows(time, q, u, workspace_);
   }
-  /// Kinematics at a state alone.
+  /// Only the kinematics at a state.
   Status set_state(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
     CD_NONBLOCKING
   {
@@ -55,8 +55,8 @@ public:
   /// The terms of the system at the state of the last update.
   Status update_terms() noexcept CD_NONBLOCKING { return dynamics_->evaluate_terms(workspace_); }
 
-  /// Motion at the state of the last `update`; where contacts look at them, on rows and terms. May
-  /// be repeated after a change of given multipliers or active constraints.
+  /// Motion at the state of the last `update`; with rows and terms if contacts need them. May be
+  /// repeated after a change of given multipliers or active constraints.
   Status solve() noexcept CD_NONBLOCKING
   {
     const Status status = needs_rows_ ? update_terms() : Status::kOk;

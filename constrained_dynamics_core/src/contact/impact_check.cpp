@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// What ImpactSolver::solve takes for granted.
+// Checks the preconditions of ImpactSolver::solve.
 #include <cmath>
 #include <sstream>
 #include <stdexcept>

@@ -19,7 +19,7 @@
 namespace constrained_dynamics
 {
 
-/// What a unilateral contact does in an impact.
+/// Mode of a unilateral contact in an impact.
 struct ImpactMode
 {
   enum class Kind : std::uint8_t
@@ -116,7 +116,7 @@ struct ImpactSolver::Impl
   Eigen::VectorXd before;     // φ̇⁻, ψ⁻
   Eigen::VectorXd factors;    // c = factor · φ̇⁻
   Eigen::VectorXd targets;    // c
-  Eigen::VectorXd row_size;   // what a_i u may amount to
+  Eigen::VectorXd row_size;   // possible size of a_i u
   double restitution_scale = 1.0;
   bool path_dependent = false;
   bool directions_settled = false;
@@ -139,7 +139,7 @@ struct ImpactSolver::Impl
   Eigen::VectorXd moved;
   Eigen::VectorXd moved_speeds;
   Eigen::MatrixXd kinematic;
-  Eigen::MatrixXd turning;  // how friction changes as the direction of sliding turns
+  Eigen::MatrixXd turning;  // change of friction with the direction of sliding
   Eigen::MatrixXd plain_mass;
   bool has_turning = false;
   Eigen::MatrixXd result_a, result_b;

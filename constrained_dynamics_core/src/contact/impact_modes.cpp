@@ -130,7 +130,7 @@ void ImpactSolver::Impl::use_cones(const ImpactProblem & problem) noexcept
 // ---- corrections
 // ------------------------------------------------------------------------------
 
-/// Whether all unilateral conditions hold; else modes are changed towards it.
+/// Returns whether all unilateral conditions hold; otherwise changes modes accordingly.
 bool ImpactSolver::Impl::correct_modes(const ImpactProblem & problem) noexcept
 {
   double largest = 0.0;
@@ -174,8 +174,8 @@ bool ImpactSolver::Impl::correct_separating(
   return true;
 }
 
-/// A contact that pulls separates, and so does one that leaves although its row is enforced: rows
-/// that depend on each other may contradict by less than the formulation takes notice of.
+/// A contact that pulls separates, and so does one that leaves although its row is enforced:
+/// dependent rows may contradict each other by less than the formulation detects.
 bool ImpactSolver::Impl::correct_pushing(
   const ImpactContact & contact, double largest, ImpactMode & mode) const noexcept
 {
@@ -266,7 +266,7 @@ Status ImpactSolver::Impl::solve_chosen(const ImpactProblem & problem) noexcept
       }
     }
   }
-  // Modes that do not settle, say at the rim between sticking and sliding: the impulses themselves.
+  // Modes that do not settle, e.g. between sticking and sliding: use the impulses themselves.
   use_cones(problem);
   gather(problem);
   status = solve_modes(problem, problem.impulse);

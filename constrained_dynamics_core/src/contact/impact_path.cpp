@@ -84,7 +84,7 @@ Status ImpactSolver::Impl::follow_path(
     path_speeds += h * path_slope;
     path_multipliers += h * path_rate;
   }
-  // What the integration left of the rows, by Newton.
+  // Newton removes the residuals that the integration left.
   for (int k = 0; k < bound::kPathCorrections; ++k)
   {
     status = dynamics->evaluate_rows(time, q, path_speeds, workspace);
@@ -132,7 +132,7 @@ void ImpactSolver::Impl::set_turning(const ImpactProblem & problem) noexcept
     const double slip = std::hypot(slip_after(row), slip_after(row + 1));
     if (!(slip > tolerance::kImpactRest * (row_size(row) + row_size(row + 1))))
     {
-      continue;  // about to stick: which way it goes is not differentiable
+      continue;  // about to stick: the direction is not differentiable
     }
     if (!has_turning)
     {
@@ -170,7 +170,7 @@ Status ImpactSolver::derivatives(
   {
     return Status::kNotConverged;
   }
-  // (Q + K) δΔ = δI − K δu⁻ + …: what turns the slip acts like an inertia.
+  // (Q + K) δΔ = δI − K δu⁻ + …: the rotation of the slip acts like an inertia.
   data.plain_mass = data.mass;
   if (data.has_turning)
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// The numbers of an impact for given modes: rows that are met, friction of sliding contacts.
+// The solution of an impact for given modes: enforced rows, and friction of sliding contacts.
 #include <algorithm>
 #include <cmath>
 
@@ -69,11 +69,12 @@ Status ImpactSolver::Impl::solve_rows(const Eigen::VectorXd & on, bool with_targ
     active_targets.head(active_count),
     active_scale.head(active_count),
     active_weight.head(active_count),
-    RowFactorisation::kUnknownRank};
+    RowFactorisation::kUnknownRank,
+    u.norm()};
   return formulation.solve(problem, dynamics->options().rank, *formulation_data, row_solution);
 }
 
-/// Impulses of contacts that are as the cone problem left them.
+/// Impulses of contacts that are taken from the cone problem.
 void ImpactSolver::Impl::add_given(const ImpactProblem & problem) noexcept
 {
   for (std::size_t i = 0; i < problem.contacts.size(); ++i)
@@ -153,7 +154,7 @@ Status ImpactSolver::Impl::solve_sliding(const ImpactProblem & problem) noexcept
   {
     add_sliding(problem, i, sliding_solver.normal(i));
   }
-  gather(problem);  // brings the targets back
+  gather(problem);  // restores the targets
   return status;
 }
 
@@ -235,7 +236,7 @@ Status ImpactSolver::Impl::solve_directions(const ImpactProblem & problem) noexc
       {
         continue;  // about to stick: the direction of the force counts
       }
-      // Half way, so that two directions that depend on each other do not swing.
+      // Half a step, so that two directions that depend on each other do not oscillate.
       const double next[2] = {
         mode.direction[0] + slip[0] / length, mode.direction[1] + slip[1] / length};
       const double next_length = std::hypot(next[0], next[1]);

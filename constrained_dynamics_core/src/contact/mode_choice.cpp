@@ -72,14 +72,14 @@ void ModeDecision::choose_rigid(
     touching_[index] != 0 && rate <= std::max(tolerance::kRest * scale, unresolved_speed_);
   const bool pulls = mode == NormalMode::kClosed && ended;
   // A contact just released is not retested; round-off would make contacts alternate. If it is
-  // pressed after all its gap closes.
+  // pressed nevertheless, its gap closes.
   const bool waits = mode == NormalMode::kOpen && !ended &&
                      time - modes.released[index] < tolerance::kInstant &&
                      rate >= -tolerance::kRest;
   modes.released[index] = pulls ? time : modes.released[index];
   const bool may_push = stays && (modes.look_ahead > 0.0 || (!pulls && !waits));
   candidate_[index] = may_push;
-  // Contacts that share its load also hold it where it is: it touches on.
+  // Contacts that share its load also keep it in place: it stays in touch.
   const bool is_held = stays && pulls && was_redundant_[index] != 0;
   mode = may_push ? NormalMode::kClosed : is_held ? NormalMode::kIdle : NormalMode::kOpen;
 }
@@ -87,7 +87,7 @@ void ModeDecision::choose_rigid(
 // ---- friction
 // ------------------------------------------------------------------------------
 
-/// What slips slides on, what does not sticks.
+/// Friction that slips continues to slide; friction that does not slip sticks.
 void ModeDecision::choose_slips(const ContactSnapshot & at, ContactModes & modes) noexcept
 {
   const ContactView view(model_, modes, at.dynamics.workspace());
@@ -132,10 +132,13 @@ void ModeDecision::choose_slip(
   }
   const double speed = view.slip_speed(i);
   const double creep = model_.creep_speed(i);
-  if (mode.slip == SlipMode::kSlide && !mode.armed && !ended)
+  if (
+    mode.slip == SlipMode::kSlide && !mode.armed && !ended &&
+    speed <= tolerance::kUnderWay * creep)
   {
-    // The direction of a slip that has only just begun comes from the accelerations of that moment,
-    // which change now: all contacts together decide again, unless it gave way just now.
+    // The direction of a slip that has just begun comes from the accelerations at that instant,
+    // which change now. So it is decided again for all contacts together, unless the slip began at
+    // this instant. (If an impact has set it in motion, its direction is that of the motion.)
     if (speed <= creep && !(time - gave_way < tolerance::kInstant))
     {
       mode.slip = SlipMode::kStick;
@@ -174,10 +177,10 @@ void ModeDecision::turn_dahl(
   mode.direction[0] = ended ? -mode.direction[0] : v < 0.0 ? -1.0 : 1.0;
 }
 
-/// Friction that cannot stick any longer slides away against the force that held it. Which way it
-/// does so in a plane is a matter of all contacts together; where nothing presses any more, one of
-/// the accelerations. Contacts that share a load redundantly may hold in their problem and not with
-/// the split of the rows: then it slides at the last try.
+/// Friction that can no longer stick slides against the force that held it. In a plane, the
+/// direction is decided for all contacts together or, if there is no normal force any more, by the
+/// accelerations. Contacts that share a load redundantly may stick in their joint problem but not
+/// with the forces of the rows; then friction slides in the last attempt.
 void ModeDecision::release_stick(int i, bool is_last_try, FrictionMode & mode) noexcept
 {
   const int row = model_.row_of_friction(i);

@@ -47,7 +47,8 @@ ModeDecision::ModeDecision(const ContactModel & model)
   candidate_(touching_),
   gives_way_(static_cast<std::size_t>(model.friction_count()), 0),
   was_redundant_(touching_),
-  was_bounded_(gives_way_)
+  was_bounded_(gives_way_),
+  evenly_shared_(touching_.size(), gives_way_.size())
 {
   speeds_before_.setZero(model.dynamics.constraints().row_count());
   forces_before_ = speeds_before_;
@@ -89,6 +90,7 @@ Status ModeDecision::decide(
     return status;
   }
   keep_forces(view);
+  modes.share_evenly();
   look_ahead(at.time, modes);
   energy_change_ = -kinetic_energy(out.u, dynamics.workspace());
   unresolved_speed_ = 0.0;
@@ -135,8 +137,9 @@ Status ModeDecision::decide(
   return worse(worst, status);
 }
 
-/// Forces that are about to change their sign are 0 at this instant and do not tell which contacts
-/// press after it. An instant that is decided again is decided by the motion ahead.
+/// Forces that are about to change their sign are 0 at this instant and do not determine which
+/// contacts press after it. If modes are decided again at the same instant, the motion ahead
+/// decides.
 void ModeDecision::look_ahead(double time, ContactModes & modes) const noexcept
 {
   const bool is_again = time - modes.last_decision < tolerance::kInstant;
@@ -147,7 +150,7 @@ void ModeDecision::look_ahead(double time, ContactModes & modes) const noexcept
   modes.last_decision = time;
 }
 
-/// Keeps the forces of the modes that end: they say which way friction gives way.
+/// Keeps the forces of the modes that end: they determine the direction in which friction slides.
 void ModeDecision::keep_forces(const ContactView & view) noexcept
 {
   speeds_before_ = view.workspace().rows().velocity;
@@ -162,7 +165,7 @@ void ModeDecision::keep_forces(const ContactView & view) noexcept
   }
 }
 
-/// What closes or stops slipping now had up to its tolerance of velocity left.
+/// Rows that close or stop slipping now may still have a velocity up to their tolerance.
 /// Statuses: kOk, kInconsistent, failures.
 Status ModeDecision::settle_speeds(const ContactSnapshot & at, ContactDecision & out) noexcept
 {
@@ -185,8 +188,8 @@ Status ModeDecision::settle_speeds(const ContactSnapshot & at, ContactDecision &
   return projected == Status::kOk ? Status::kOk : Status::kInconsistent;
 }
 
-/// What slipped before the contacts that close now were met, and does not any more, sticks: feet
-/// that a step has put below the ground do not stand still together.
+/// Friction that slipped before the closing contacts were satisfied, and no longer slips, sticks:
+/// feet that a step has put below the ground do not come to rest together.
 void ModeDecision::stop_slips(const ContactView & view, ContactModes & modes) const noexcept
 {
   for (int i = 0; i < model_.friction_count(); ++i)
@@ -201,8 +204,8 @@ void ModeDecision::stop_slips(const ContactView & view, ContactModes & modes) co
   }
 }
 
-/// The modes of all contacts together, at this instant or, where it is decided again, a little
-/// ahead; solved at this instant.
+/// Decides the modes of all contacts together, at this instant or, if they are decided again, a
+/// little ahead. The solution is at this instant.
 Status ModeDecision::choose_together(
   const ContactSnapshot & at, ContactForces & forces, ContactDecision & out) noexcept
 {
@@ -214,7 +217,7 @@ Status ModeDecision::choose_together(
     ahead_.q = at.q + ahead * workspace.terms().rates;
     ahead_.u = out.u + ahead * workspace.solution().acceleration;
     dynamics.system().normalise(ahead_.q);
-    // Where there is no motion the cone problem says so.
+    // If there is no motion, the cone problem returns that status.
     if (dynamics.update(at.time + ahead, ahead_.q, ahead_.u) == Status::kOk)
     {
       static_cast<void>(forces.solve(out.modes, dynamics));
@@ -228,11 +231,35 @@ Status ModeDecision::choose_together(
     return chosen;
   }
   const Status updated = ahead > 0.0 ? dynamics.update(at.time, at.q, out.u) : Status::kOk;
-  return updated == Status::kOk ? solve_pressing(forces, dynamics, out.modes) : updated;
+  return updated == Status::kOk ? solve_chosen(forces, dynamics, out.modes) : updated;
 }
 
-/// Solves with the rows of the modes. Where contacts share a load redundantly the split of the rows
-/// may pull at one of them although others press: that one is left idle.
+/// Solves with the modes of the cone problem. Of redundant contacts the split of the rows may break
+/// bounds that the cone problem keeps: then the loads are shared as there.
+Status ModeDecision::solve_chosen(
+  ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) noexcept
+{
+  const ContactView view(model_, modes, dynamics.workspace());
+  Status status = solve_pressing(forces, dynamics, modes);
+  if (!has_output(status) || (forces_hold(view) && slips_follow(view)))
+  {
+    return status;
+  }
+  evenly_shared_ = modes;
+  cones_.share_as_chosen(modes);
+  modes.enforce(*model_.set, dynamics.workspace());
+  status = forces.solve(modes, dynamics);
+  if (has_output(status) && forces_hold(view) && slips_follow(view))
+  {
+    return status;
+  }
+  modes = evenly_shared_;
+  modes.enforce(*model_.set, dynamics.workspace());
+  return forces.solve(modes, dynamics);
+}
+
+/// Solves with the rows of the modes. If contacts share a load redundantly, the minimum-norm forces
+/// may pull at one of them although others press: that one becomes idle.
 Status ModeDecision::solve_pressing(
   ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) const noexcept
 {

@@ -19,19 +19,19 @@
 namespace constrained_dynamics
 {
 
-/// What a decision is made from: one instant.
+/// Input of a decision: one instant.
 struct ContactSnapshot
 {
   double time;
   const Eigen::VectorXd & q;
   const Eigen::VectorXd & u;
   const ContactModes & modes;       ///< until this instant
-  const std::vector<char> & ended;  ///< which event functions have come to their end
-  /// Evaluates this state and, where an instant is decided again, one a little ahead.
+  const std::vector<char> & ended;  ///< event functions that have ended
+  /// Evaluates this state and, if modes are decided again, one a little ahead.
   ControlledDynamics & dynamics;
 };
 
-/// What a decision leads to. Sizes are set once.
+/// Result of a decision. Sizes are set once.
 struct ContactDecision
 {
   explicit ContactDecision(const ContactModel & model);
@@ -42,10 +42,10 @@ struct ContactDecision
 };
 
 /// Finds the modes that follow an instant, the jump of the speeds and the events: a function of the
-/// snapshot. On return the snapshot's workspace is solved with the new modes; where there is no
-/// motion, `out` is what was reached.
+/// snapshot. On return the snapshot's workspace is solved with the new modes; if there is no
+/// motion, `out` is the last attempt.
 ///
-/// Memory is taken in the constructor. Everything else is real-time safe.
+/// Only the constructor allocates. Everything else is real-time safe.
 class ModeDecision
 {
 public:
@@ -79,6 +79,8 @@ private:
   void stop_slips(const ContactView & view, ContactModes & modes) const noexcept;
   Status choose_together(
     const ContactSnapshot & at, ContactForces & forces, ContactDecision & out) noexcept;
+  Status solve_chosen(
+    ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) noexcept;
   Status solve_pressing(
     ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) const noexcept;
   void record_changes(const ContactSnapshot & at, ContactDecision & out) const noexcept;
@@ -128,6 +130,7 @@ private:
   std::vector<char> was_redundant_;  // contacts
   std::vector<char> was_bounded_;    // frictions with a normal force that could hold them
   State ahead_;
+  ContactModes evenly_shared_;
 };
 
 }  // namespace constrained_dynamics

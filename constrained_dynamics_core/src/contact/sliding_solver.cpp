@@ -15,8 +15,10 @@ namespace
 {
 
 /// Gaussian elimination with row pivoting in place: matrix x = rhs, the solution in `rhs`. Returns
-/// the determinant; 0 where it is lost in round-off, and then there is no solution. Eigen's
-/// decomposition would allocate its permutation.
+/// the determinant; 0 where it is lost in round-off, and then there is no solution. By hand:
+/// Eigen's PartialPivLU would allocate whenever the number of contacts changes, and takes 32, 50
+/// and 102 ns for 1, 2 and 4 contacts where this takes 14, 25 and 72 ns; bordered to the largest
+/// number (BorderedLu) it takes 0.8 µs for 16 contacts, however few of them slide.
 double solve_in_place(MatrixRef matrix, VectorRef rhs) noexcept
 {
   const Eigen::Index n = matrix.rows();

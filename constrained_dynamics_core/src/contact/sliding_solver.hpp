@@ -13,23 +13,23 @@
 namespace constrained_dynamics
 {
 
-/// Normal forces, or impulses, x of sliding contacts. Each unit of x_j exerts its friction, which
-/// changes all normal forces by column j of D:
+/// Normal forces, or impulses, x of sliding contacts. A unit of x_j causes friction, which changes
+/// all normal forces by column j of D:
 ///     x = x0 + D x.
-/// Where 1 − D changes its orientation on the way from no friction to this one, there is no motion
-/// or more than one (Painlevé: friction presses the bodies together).
+/// If det(1 − D) changes its sign between zero friction and the present one, there is no motion or
+/// more than one (Painlevé: friction presses the bodies together).
 ///
-/// Memory is taken in the constructor. Everything else is real-time safe.
+/// Only the constructor allocates. Everything else is real-time safe.
 class SlidingSolver
 {
 public:
   explicit SlidingSolver(std::size_t most_contacts);
 
-  /// What tells that the motion is unique.
+  /// Criterion for a unique motion.
   enum class Uniqueness
   {
     kOrientation,  ///< det(1 − D) > 0
-    kSolvable,     ///< det(1 − D) ≠ 0: the split of a redundant load is a convention
+    kSolvable,     ///< det(1 − D) ≠ 0, for redundantly shared loads
     kEachAlone,    ///< 1 − D_jj > 0, and det(1 − D) ≠ 0
   };
 

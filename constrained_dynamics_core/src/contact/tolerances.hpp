@@ -13,7 +13,7 @@ namespace constrained_dynamics::tolerance
 // ---- gaps, speeds and times of contacts
 
 /// [m, rad] Contacts this close take part when another one strikes: projections leave gaps of 1e-10
-/// to 1e-12, and bounces of 1e-9 cannot be told from rest.
+/// to 1e-12, and bounces of 1e-9 cannot be distinguished from rest.
 constexpr double kTouch = 1e-9;
 /// [m, rad] Part of kTouch that a compliant contact must be outside to count as having left.
 constexpr double kLeave = 0.5 * kTouch;
@@ -25,8 +25,8 @@ constexpr double kRest = 1e-10;
 /// [s] Decisions and impacts closer together than this belong to one instant: events are located
 /// to 1e-12 relative to the time.
 constexpr double kInstant = 1e-10;
-/// [s] First distance at which the motion ahead is inspected where one instant is decided again:
-/// above kInstant, so that forces that pass through zero have grown out of round-off.
+/// [s] First distance at which the motion ahead is inspected if modes are decided again at one
+/// instant: above kInstant, so that forces that pass through zero have grown out of round-off.
 constexpr double kFirstLook = 1e-9;
 /// [s] Farthest such distance: the motion is linear over it to 1e-8.
 constexpr double kFarthestLook = 1e-4;
@@ -37,19 +37,19 @@ constexpr double kUnresolvedSteps = 4.0;
 
 // ---- friction
 
-/// [1] Multiple of the creep speed beyond which a slip counts as under way, so that its end can be
-/// recognised.
+/// [1] Multiple of the creep speed beyond which a slip counts as moving, so that its end can be
+/// detected.
 constexpr double kUnderWay = 2.0;
 /// [1] Multiple of the creep speed below which a planar slip that stops has ended; a faster one has
 /// merely turned by more than a right angle within a step.
 constexpr double kEndOfSlip = 1e3;
 /// [1] Multiple of the absolute tolerance of an adaptive integrator below which the direction of a
-/// slip is one of errors.
+/// slip is determined by errors.
 constexpr double kErrorsOfSlip = 10.0;
 /// [1] Cosine between a slip that begins and the acceleration of its point: closer is aligned.
 constexpr double kAligned = 0.999;
 /// [1] Fraction of its bound at which friction of a cone problem slides; above the residual of the
-/// solution, 1e-12, and of the sweeps, kSweepLast.
+/// solution, kSolved.
 constexpr double kAtBound = 1e-9;
 /// [1] Determinant of 1 − D (1 without friction) below which the motion of sliding contacts is not
 /// unique (Painlevé): round-off of a few unknowns.
@@ -68,25 +68,25 @@ constexpr double kRedundant = 1e-6;
 
 // ---- cone problems (ConeProblem)
 
-/// [1] Residual relative to the largest force at which x is a solution.
+/// [1] Residual relative to the largest force at which Newton's method has found a solution …
 constexpr double kCone = 1e-12;
-/// [1] Squared: what is left of a row beside the rows it depends on, relative to the row.
+/// [1] … and up to which the status is ok: the accuracy that is promised.
+constexpr double kSolved = 1e-10;
+/// [1] Squared: part of a row that is independent of the rows before it, relative to the row.
 constexpr double kDependent = 1e-18;
-/// [1] A row whose part beside the active ones is smaller than this depends on them: the square
-/// root of round-off with a margin of 10.
+/// [1] A row whose part independent of the active ones is smaller than this depends on them: the
+/// square root of round-off with a margin of 10.
 constexpr double kDependentAngle = 1e-7;
 /// [1] A row that depends on others with a coefficient below this takes no load from them.
 constexpr double kCoefficient = 1e-9;
 /// [1] Violations below this are round-off.
 constexpr double kConeRounding = 1e-13;
-/// [1] What a dependent row may miss before it contradicts the others.
+/// [1] Residual of a dependent row above which it contradicts the others.
 constexpr double kContradiction = 1e-12;
 /// [1] Motion of a row without force, relative to ConeProblem::size, below which it rests.
 constexpr double kConeRest = 1e-10;
-/// [1] Change of a sweep relative to the largest force at which sweeps have converged …
+/// [1] Change of a sweep relative to the largest force at which sweeps have settled.
 constexpr double kSweep = 1e-14;
-/// [1] … and at which the modes can be read off.
-constexpr double kSweepLast = 1e-9;
 /// [N] Forces beyond this mean that sweeps diverge.
 constexpr double kLargestForce = 1e100;
 /// [1] Determinant of two tangential rows relative to its diagonal below which they are parallel.
@@ -110,11 +110,11 @@ constexpr double kImpactRounding = 1e-12;
 constexpr double kApproachRounding = 1e-14;
 /// [1] Relative; slips and motions of rows below this vanish after an impact.
 constexpr double kImpactRest = 1e-10;
-/// [1] Relative; what ∂φ/∂t may amount to in a row that does not contain the time.
+/// [1] Relative; largest |∂φ/∂t| of a row that counts as independent of time.
 constexpr double kScleronomic = 1e-10;
 /// [1] Sweeps find friction at its bound to this fraction; exact equations decide afterwards.
 constexpr double kImpactBound = 1e-8;
-/// [1] Relative; a contact that pushes misses its target by no more.
+/// [1] Relative; largest residual of a contact that pushes.
 constexpr double kUnmetTarget = 1e-11;
 /// [1] Change of a direction of sliding at which all directions have settled.
 constexpr double kDirection = 1e-12;
@@ -140,7 +140,7 @@ constexpr double kSmallestStep = 1e-14;
 constexpr double kSameEnd = 1e-10;
 /// [1] Relative to the step or the output interval; times this close are the same.
 constexpr double kGrid = 1e-9;
-/// [1] Part of a run that kManyEvents must take, or the run would hardly ever end.
+/// [1] Part of a run that kManyEvents must take; otherwise the run would hardly ever end.
 constexpr double kLeastPart = 1e-4;
 /// [1] Step of differences for the Jacobian of stiff steps: round-off of 1e-16 and curvature are
 /// both 1e-8 of a derivative.
@@ -154,7 +154,7 @@ constexpr double kTurn = 1e-6;
 namespace constrained_dynamics::bound
 {
 
-/// Impacts of one contact in one instant after which it has no restitution any more.
+/// Impacts of one contact at one instant after which it has no more restitution.
 constexpr int kChatterImpacts = 8;
 /// Splits of redundant loads that are tried until slip begins along its direction.
 constexpr int kSplits = 30;
@@ -167,9 +167,9 @@ constexpr int kRimSteps = 8;
 constexpr int kNewtonSteps = 40;
 constexpr int kNewtonHalvings = 12;
 
-/// Scalings of restitution until the energy of an impact does not rise.
+/// Scalings of restitution until the energy of an impact does not increase.
 constexpr int kEnergyIterations = 12;
-/// Of these the last ones have no restitution.
+/// The last of these have no restitution.
 constexpr int kLastWithoutRestitution = 4;
 /// Corrections of the modes of an impact, and those where the impulses are a solution already.
 constexpr int kModeCorrections = 24;

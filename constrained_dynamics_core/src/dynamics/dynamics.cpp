@@ -31,6 +31,12 @@ Dynamics::Dynamics(
     std::make_shared<const ConstrainedSystem>(std::move(constraints), std::move(options)),
     formulation ? std::move(formulation) : std::make_shared<const Automatic>())
 {
+  const std::string refusal = formulation_->refusal(*system_);
+  if (!refusal.empty())
+  {
+    throw std::invalid_argument(
+      std::string("formulation ") + formulation_->name() + ": " + refusal);
+  }
   if (system_->options.stabilisation.keep_independent && !formulation_->has_independent_speeds())
   {
     throw std::invalid_argument(
@@ -58,16 +64,22 @@ const DynamicsOptions & Dynamics::options() const noexcept CD_NONBLOCKING
   return system_->options;
 }
 
+bool Dynamics::owns(const Workspace & workspace) const noexcept CD_NONBLOCKING
+{
+  return &workspace.impl_->evaluation.of() == system_.get();
+}
+
 Status Dynamics::set_state(
   double time, const ConstVectorRef & q, const ConstVectorRef & u,
   Workspace & workspace) const noexcept CD_NONBLOCKING
 {
-  return workspace.impl_->evaluation.set_state(time, q, u);
+  return owns(workspace) ? workspace.impl_->evaluation.set_state(time, q, u)
+                         : Status::kForeignWorkspace;
 }
 
 Status Dynamics::evaluate_rows(Workspace & workspace) const noexcept CD_NONBLOCKING
 {
-  return workspace.impl_->evaluation.ask_rows();
+  return owns(workspace) ? workspace.impl_->evaluation.ask_rows() : Status::kForeignWorkspace;
 }
 
 Status Dynamics::evaluate_rows(
@@ -80,7 +92,7 @@ Status Dynamics::evaluate_rows(
 
 Status Dynamics::evaluate_terms(Workspace & workspace) const noexcept CD_NONBLOCKING
 {
-  return workspace.impl_->evaluation.ask_terms();
+  return owns(workspace) ? workspace.impl_->evaluation.ask_terms() : Status::kForeignWorkspace;
 }
 
 namespace
@@ -105,6 +117,10 @@ Status set_inputs(const ConstVectorRef & inputs, Evaluation & evaluation) noexce
 Status Dynamics::solve(const ConstVectorRef & inputs, Workspace & workspace) const noexcept
   CD_NONBLOCKING
 {
+  if (!owns(workspace))
+  {
+    return Status::kForeignWorkspace;
+  }
   const Status status = set_inputs(inputs, workspace.impl_->evaluation);
   return status == Status::kOk ? solve(workspace) : status;
 }
@@ -125,6 +141,10 @@ Status Dynamics::solve(
   double time, const ConstVectorRef & q, const ConstVectorRef & u, const ConstVectorRef & inputs,
   Workspace & workspace) const noexcept CD_NONBLOCKING
 {
+  if (!owns(workspace))
+  {
+    return Status::kForeignWorkspace;
+  }
   // Inputs that are refused leave the workspace where it was.
   Status status = set_inputs(inputs, workspace.impl_->evaluation);
   status = status == Status::kOk ? set_state(time, q, u, workspace) : status;
@@ -134,12 +154,17 @@ Status Dynamics::solve(
 Status Dynamics::reduce(
   Workspace & workspace, Reduction & reduction, ReductionParts parts) const noexcept CD_NONBLOCKING
 {
-  return reduction.reduce(workspace.impl_->evaluation, parts);
+  return owns(workspace) ? reduction.reduce(workspace.impl_->evaluation, parts)
+                         : Status::kForeignWorkspace;
 }
 
 Status Dynamics::solve(const ConstVectorRef & inputs, Reduction & reduction, Workspace & workspace)
   const noexcept CD_NONBLOCKING
 {
+  if (!owns(workspace))
+  {
+    return Status::kForeignWorkspace;
+  }
   Workspace::Impl & work = *workspace.impl_;
   const Status status = reduction.solve(inputs, work.evaluation);
   if (has_output(status))

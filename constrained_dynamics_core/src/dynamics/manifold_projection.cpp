@@ -162,6 +162,10 @@ Status Dynamics::project_position(
   double time, VectorRef q, Workspace & workspace,
   double singular_tolerance) const noexcept CD_NONBLOCKING
 {
+  if (!owns(workspace))
+  {
+    return Status::kForeignWorkspace;
+  }
   Workspace::Impl & work = *workspace.impl_;
   Evaluation & evaluation = work.evaluation;
   if (q.size() != system().coordinate_count())
@@ -195,6 +199,10 @@ Status Dynamics::project_velocity(
   double time, const ConstVectorRef & q, VectorRef u, Workspace & workspace,
   double singular_tolerance) const noexcept CD_NONBLOCKING
 {
+  if (!owns(workspace))
+  {
+    return Status::kForeignWorkspace;
+  }
   Workspace::Impl & work = *workspace.impl_;
   Evaluation & evaluation = work.evaluation;
   if (u.size() != system().speed_count())

@@ -49,6 +49,14 @@ void Reduction::respond(const ConstMatrixRef & forces, MatrixRef accelerations) 
 Status Reduction::reduce(Evaluation & evaluation, ReductionParts parts) noexcept CD_NONBLOCKING
 {
   of_ = nullptr;
+  const System & system = evaluation.of().system();
+  if (
+    free_acceleration_.size() != system.speed_count() ||
+    input_response_.cols() != system.input_count() ||
+    free_multipliers_.size() != evaluation.of().constraints.row_count())
+  {
+    return Status::kSizeMismatch;
+  }
   if (!evaluation.given_multipliers.allFinite())
   {
     return Status::kNonFiniteInput;

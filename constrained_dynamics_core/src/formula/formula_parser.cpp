@@ -441,7 +441,7 @@ private:
     {
       fail(argument_start, error.what());
     }
-    if (!index) fail(argument_start, quoted(word) + " knows no " + quoted(argument));
+    if (!index) fail(argument_start, quoted(word) + " does not accept " + quoted(argument));
     if (!(0 <= *index && *index < kMaxFormulaVariables))
     {
       fail(

@@ -4,6 +4,7 @@
 #include "constrained_dynamics/formulations/articulated_body.hpp"
 
 #include <cstdint>
+#include <sstream>
 
 #include "constrained_dynamics/formulations/evaluation.hpp"
 #include "formulations/tree_solver.hpp"
@@ -14,7 +15,7 @@ namespace constrained_dynamics
 namespace
 {
 
-// What the recursion takes for regular is so with a margin of two digits for this tolerance.
+// For this tolerance, rows that the recursion accepts are regular with a margin of two digits.
 constexpr double kLargestTolerance = 1e-5;
 
 class ArticulatedBodyData : public FormulationData
@@ -57,17 +58,33 @@ public:
 
 }  // namespace
 
+std::string ArticulatedBody::do_refusal(const ConstrainedSystem & system) const
+{
+  if (system.system().as_robot() == nullptr)
+  {
+    return "the system is no tree of bodies; allowed: systems of robots and bodies whose controls "
+           "are no states";
+  }
+  if (!system.system().driven_speeds().empty())
+  {
+    return "the system has driven speeds; allowed: none";
+  }
+  if (!(system.options.rank.singular_tolerance <= kLargestTolerance))
+  {
+    std::ostringstream text;
+    text << "the singular tolerance is " << system.options.rank.singular_tolerance
+         << "; allowed: up to " << kLargestTolerance;
+    return text.str();
+  }
+  return "";
+}
+
 std::unique_ptr<FormulationData> ArticulatedBody::make_data(const ConstrainedSystem & system) const
 {
   auto data = std::make_unique<ArticulatedBodyData>();
-  if (
-    system.system().driven_speeds().empty() &&
-    system.options.rank.singular_tolerance <= kLargestTolerance)
+  if (refusal(system).empty())
   {
     data->solver = TreeSolver::make(system.constraints);
-  }
-  if (data->solver)
-  {
     data->tree = data->solver->make_data();
   }
   return data;

@@ -361,7 +361,7 @@ void Evaluation::add_given(VectorRef to) const noexcept CD_NONBLOCKING
   for (int row = 0; row < of_->constraints.row_count(); ++row)
   {
     const double given = given_multipliers(row);
-    if (given != 0.0 && !is_active(of_->constraint_of_row[static_cast<std::size_t>(row)]))
+    if (given != 0.0)
     {
       to += given * rows.jacobian.row(row).transpose();
     }
@@ -378,7 +378,7 @@ void Evaluation::scatter(Solution & to) noexcept CD_NONBLOCKING
   to.redundancy.setZero();
   for (int k = 0; k < active_row_count; ++k)
   {
-    to.multipliers(active_rows(k)) = row_solution.multipliers(k);
+    to.multipliers(active_rows(k)) += row_solution.multipliers(k);
     to.redundancy(active_rows(k)) = row_solution.redundancy(k);
   }
   to.active_row_count = active_row_count;

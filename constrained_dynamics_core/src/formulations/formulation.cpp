@@ -11,6 +11,8 @@ namespace constrained_dynamics
 FormulationData::~FormulationData() = default;
 Formulation::~Formulation() = default;
 
+std::string Formulation::do_refusal(const ConstrainedSystem &) const { return ""; }
+
 void Formulation::do_measure(Evaluation &, FormulationData &) const {}
 
 void RowSolution::resize(Eigen::Index speed_count, Eigen::Index max_row_count)

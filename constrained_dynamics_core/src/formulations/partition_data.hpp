@@ -167,7 +167,7 @@ public:
     const Eigen::Index r = rank();
     const Eigen::Index p = speed_count() - r;
     const Eigen::VectorXi & order = factorisation.order();
-    auto missed = row_work.head(m);
+    auto missed = row_miss.head(m);
     auto correction = residual_particular.head(r);
     missed = problem.bias;
     missed.noalias() -= problem.rows * acceleration;

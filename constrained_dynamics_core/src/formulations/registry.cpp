@@ -53,19 +53,36 @@ constexpr Entry kFormulations[] = {
   {"articulated_body", make<ArticulatedBody>, false},
 };
 
-}  // namespace
-
-std::vector<std::string> formulation_names()
+template <typename Predicate>
+std::vector<std::string> names_if(const Predicate & is_wanted)
 {
   std::vector<std::string> names;
   for (const Entry & entry : kFormulations)
   {
-    if (entry.solves_all)
+    if (is_wanted(entry))
     {
       names.emplace_back(entry.name);
     }
   }
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> formulation_names()
+{
+  return names_if([](const Entry & entry) { return entry.solves_all; });
+}
+
+std::vector<std::string> formulation_names(const ConstrainedSystem & system)
+{
+  return names_if([&](const Entry & entry)
+                  { return entry.solves_all || entry.make()->refusal(system).empty(); });
+}
+
+std::vector<std::string> all_formulation_names()
+{
+  return names_if([](const Entry &) { return true; });
 }
 
 std::shared_ptr<const Formulation> make_formulation(const std::string & name)

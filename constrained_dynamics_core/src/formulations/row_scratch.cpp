@@ -20,7 +20,9 @@ RowScratch::RowScratch(int speed_count, int max_row_count)
   acceleration(Eigen::VectorXd::Zero(speed_count)),
   constraint_force(Eigen::VectorXd::Zero(speed_count)),
   multipliers(Eigen::VectorXd::Zero(max_row_count)),
-  row_work(Eigen::VectorXd::Zero(max_row_count))
+  row_miss(Eigen::VectorXd::Zero(max_row_count)),
+  row_freed(Eigen::VectorXd::Zero(max_row_count)),
+  row_terms(Eigen::VectorXd::Zero(max_row_count))
 {
 }
 
@@ -137,6 +139,54 @@ Status RowScratch::finish(
   return judge(problem, options, rank_status, std::sqrt(row_squares), solution);
 }
 
+/// How far the worst row is missed, contradictions and dropped directions alike, relative to what
+/// the row is made of. Measured row by row: beside huge accelerations a contradiction of small ones
+/// would be lost.
+double RowScratch::worst_contradiction(const RowProblem & problem, double row_size) noexcept
+  CD_NONBLOCKING
+{
+  const Eigen::Index m = problem.rows.rows();
+  const Eigen::Index n = problem.rows.cols();
+  const auto root = [&](Eigen::Index j) { return std::sqrt(problem.mass_matrix(j, j)); };
+  // What forces could accelerate is at most of this size over the root of the inertia.
+  double force = 0.0;
+  for (Eigen::Index j = 0; j < n; ++j)
+  {
+    force += root(j) > 0.0 ? std::abs(problem.force(j)) / root(j) : 0.0;
+  }
+  row_miss.head(m) = -problem.bias;
+  row_terms.head(m) = problem.bias.cwiseAbs();
+  row_freed.head(m).setZero();
+  for (Eigen::Index j = 0; j < n; ++j)
+  {
+    const double freed = root(j) > 0.0 ? force / root(j) : 0.0;
+    for (Eigen::Index i = 0; i < m; ++i)
+    {
+      const double term = problem.rows(i, j) * acceleration(j);
+      row_miss(i) += term;
+      row_terms(i) += std::abs(term);
+      row_freed(i) += std::abs(problem.rows(i, j)) * freed;
+    }
+  }
+  // Rounding contradicts nothing: that of all rows, which are factored together; that of forces
+  // which cancel, and leave it in u̇; that of what bodies that turn make of b.
+  constexpr double kRoundings = 16.0 * std::numeric_limits<double>::epsilon();
+  const double bias = problem.bias.cwiseProduct(problem.row_scale).norm();
+  const double noise = kRowRounding * (problem.speed_square + bias +
+                                       std::max(row_size, 1.0) * acceleration.norm());
+  double worst = 0.0;
+  for (Eigen::Index i = 0; i < m; ++i)
+  {
+    const double scale = problem.row_scale(i);
+    const double miss = scale * std::abs(row_miss(i));
+    if (miss > noise + kRoundings * scale * row_freed(i))
+    {
+      worst = std::max(worst, miss / (scale * row_terms(i) + problem.speed_square));
+    }
+  }
+  return worst;
+}
+
 Status RowScratch::judge(
   const RowProblem & problem, const RankOptions & options, Status rank_status, double row_size,
   RowSolution & solution) noexcept CD_NONBLOCKING
@@ -147,15 +197,6 @@ Status RowScratch::judge(
   {
     return Status::kNonFiniteResult;
   }
-
-  // How far the rows are missed, contradictions and dropped directions alike.
-  const double bias_size = problem.bias.cwiseProduct(problem.row_scale).norm();
-  auto missed = row_work.head(m);
-  missed = -problem.bias;
-  missed.noalias() += problem.rows * acceleration;
-  missed.array() *= problem.row_scale.array();
-  const double possible = std::max(row_size, 1.0);  // what S A could have
-  const double size = bias_size + possible * acceleration.norm();
   solution.acceleration = acceleration;
   solution.constraint_force = constraint_force;
   solution.multipliers.head(m) = lambda;
@@ -165,14 +206,7 @@ Status RowScratch::judge(
   }
   solution.rank = factorisation.rank();
   solution.condition = factorisation.condition();
-  // At rest b and A u̇ are what rounding of the forces leaves, in motion b is at least the rounding
-  // of what bodies that turn make of it; that contradicts nothing.
-  constexpr double kRoundings = 16.0 * std::numeric_limits<double>::epsilon();
-  const double lightest = problem.mass_matrix.diagonal().minCoeff();
-  const double noise =
-    (lightest > 0.0 ? kRoundings * possible * problem.force.norm() / lightest : 0.0) +
-    kRowRounding * problem.speed_square;
-  solution.inconsistency = size > 0.0 && missed.norm() > noise ? missed.norm() / size : 0.0;
+  solution.inconsistency = worst_contradiction(problem, row_size);
   if (rank_status != Status::kOk)
   {
     return rank_status;

@@ -13,13 +13,13 @@
 #include "is_finite.hpp"
 
 /// @file
-/// What formulations share. All of it is real-time safe but for the constructors.
+/// Common parts of formulations. Everything except the constructors is real-time safe.
 
 namespace constrained_dynamics
 {
 
-/// out ← a b. Small products are done coefficient by coefficient: Eigen's way for large ones costs
-/// more than they do.
+/// out ← a b. Small products are computed coefficient by coefficient, because the overhead of
+/// Eigen's method for large ones exceeds their cost.
 template <typename Out, typename A, typename B>
 void multiply(const A & a, const B & b, Out && out) noexcept
 {
@@ -34,10 +34,10 @@ void multiply(const A & a, const B & b, Out && out) noexcept
   }
 }
 
-/// Beginning and end of every formulation: one decision about the rank, one split of forces over
-/// redundant rows, one judgement of the result. Formulations differ by how they find u̇ in between.
+/// Beginning and end of every formulation: the rank decision, the distribution of forces over
+/// redundant rows, and the check of the result. Formulations differ in how they find u̇ in between.
 ///
-/// Whatever the rows are, what is left of them after RowFactorisation has full row rank:
+/// For any rows, RowFactorisation leaves an equivalent system of full row rank:
 ///     (E4, E5) A1 u̇ = β,  A1 = [I −K] in partition order (dependent speeds first).
 /// A1 has the row space of A and singular values of at least 1, so formulas with a pseudo-inverse
 /// of A hold with A1 and β in place of A and b, without the conditioning of A.
@@ -58,9 +58,10 @@ public:
   /// Writes A1ᵀ (n × r) in the order of the problem.
   void row_basis(MatrixRef basis) const noexcept CD_NONBLOCKING;
 
-  /// What `acceleration` leaves of the equations, free of constraint forces: β − A1 u̇, and
-  /// h − Q u̇ without its part along A1ᵀ, which is A2 (h − Q u̇) at the independent speeds. Forms
-  /// whose terms are far larger than their sum solve for it once more (iterative refinement).
+  /// Residual of the equations for `acceleration`, free of constraint forces: β − A1 u̇, and
+  /// h − Q u̇ without its part along A1ᵀ, which is A2 (h − Q u̇) at the independent speeds.
+  /// Formulations whose terms are far larger than their sum solve for the residual once more
+  /// (iterative refinement).
   void residual(const RowProblem & problem) noexcept CD_NONBLOCKING;
 
   /// (E7) for the accelerations that were found.
@@ -71,11 +72,14 @@ public:
     const RowProblem & problem, const RankOptions & options, Status rank_status,
     RowSolution & solution) noexcept CD_NONBLOCKING;
 
-  /// The judgement and, unless a number is not finite, the outputs. `rank_status` is what `begin`
-  /// returned, `row_size` is ‖S A‖ (Frobenius).
+  /// Checks the result and, if all numbers are finite, writes the outputs. `rank_status` is what
+  /// `begin` returned, `row_size` is ‖S A‖ (Frobenius).
   Status judge(
     const RowProblem & problem, const RankOptions & options, Status rank_status, double row_size,
     RowSolution & solution) noexcept CD_NONBLOCKING;
+
+  /// Of `acceleration`, see RankOptions::consistency_tolerance; `row_size` as above.
+  double worst_contradiction(const RowProblem & problem, double row_size) noexcept CD_NONBLOCKING;
 
   Eigen::Index speed_count() const { return acceleration.size(); }
   Eigen::Index rank() const { return factorisation.rank(); }
@@ -88,10 +92,12 @@ public:
   Eigen::VectorXd acceleration;
   Eigen::VectorXd constraint_force;
   Eigen::VectorXd multipliers;
-  Eigen::VectorXd row_work;
+  Eigen::VectorXd row_miss;   // A u̇ − b
+  Eigen::VectorXd row_freed;  // what A u̇ could be without constraint forces
+  Eigen::VectorXd row_terms;  // what each element of it is made of, in absolute values
 };
 
-/// What formulations with a root of the inertia share: R⁻ᵀ A1ᵀ = U [T; 0], with which
+/// Common part of formulations with a root of the inertia: R⁻ᵀ A1ᵀ = U [T; 0], with which
 /// (A1 R⁻¹)⁺ x = U [T⁻ᵀ x; 0] and A1 Q⁻¹ A1ᵀ = Tᵀ T.
 class RootScratch : public RowScratch
 {

@@ -15,8 +15,9 @@ namespace constrained_dynamics
 namespace
 {
 
-// Rows that are missed by more than this, some tens of roundings, are left to another form: the
-// recursion loses digits where rows lock what they pass, and the order of redundant rows matters.
+// If a relative residual exceeds this, some tens of round-off errors, another formulation solves:
+// the recursion loses digits where rows lock the joints that they pass, and the order of redundant
+// rows matters.
 constexpr double kLargestMiss = 1e-14;
 
 }  // namespace

@@ -38,7 +38,7 @@ bool is_moderate(const Eigen::VectorXd & x) noexcept
 
 std::shared_ptr<const TreeSolver> TreeSolver::make(const ConstraintSet & constraints)
 {
-  const auto * system = dynamic_cast<const RigidBodySystem *>(&constraints.system());
+  const RigidBodySystem * system = constraints.system().as_robot();
   return system ? std::shared_ptr<const TreeSolver>(new TreeSolver(constraints, system->tree()))
                 : nullptr;
 }

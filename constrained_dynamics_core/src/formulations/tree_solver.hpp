@@ -19,7 +19,7 @@
 namespace constrained_dynamics
 {
 
-/// What one solve of a TreeSolver needs besides the rows; all rows in the order of the set.
+/// Input of one solve of a TreeSolver; all rows are in the order of the set.
 struct TreeProblem
 {
   const SystemData & system_data;
@@ -35,8 +35,8 @@ struct TreeProblem
 /// Scratch of one thread.
 struct TreeSolverData
 {
-  /// Articulated inertia [M H; Hᵀ J] and bias force (f, n) of a body about its origin, what its
-  /// joint leaves of them, and its acceleration (linear, angular) by u̇ alone.
+  /// Articulated inertia [M H; Hᵀ J] and bias force (f, n) of a body about its origin, before and
+  /// after its joint is eliminated, and its acceleration (linear, angular) due to u̇ alone.
   struct Body
   {
     Symmetric3 M, J;
@@ -48,7 +48,7 @@ struct TreeSolverData
     double D = 0.0;      // of a hinge: its inertia
     double scale = 0.0;  // and the size that its rounding is relative to
     Eigen::Vector3d linear, angular;
-    // What the joints up to here add to these at most: the size that rounding is relative to.
+    // Upper bounds of the contributions of the joints up to here: the reference for round-off.
     double linear_reach = 0.0;
     double angular_reach = 0.0;
   };
@@ -69,14 +69,14 @@ struct TreeSolverData
   bool has_copies = false;
   Eigen::VectorXd compliance;                       // Σ 1/weight² over a row and its copies
   Eigen::VectorXd strength;                         // Σ scale², likewise
-  Eigen::Matrix<double, Eigen::Dynamic, 6> carry;   // Kᵀ, a row a place that is no hinge's
-  Eigen::Matrix<double, Eigen::Dynamic, 6> effect;  // sᵀ, a row a place
-  Eigen::Matrix<double, Eigen::Dynamic, 6> share;   // (D⁻¹ s)ᵀ, a row a place
+  Eigen::Matrix<double, Eigen::Dynamic, 6> carry;   // Kᵀ, one row per place that is not a hinge
+  Eigen::Matrix<double, Eigen::Dynamic, 6> effect;  // sᵀ, one row per place
+  Eigen::Matrix<double, Eigen::Dynamic, 6> share;   // (D⁻¹ s)ᵀ, one row per place
   Eigen::MatrixXd factor;                           // L, lower triangle
   Eigen::VectorXd diagonal;                         // of L before elimination
   Eigen::VectorXd nominal;                          // largest diagonal that measure saw
   bool is_measured = false;
-  Eigen::VectorXd inverse_pivot;  // 0 for rows that are out
+  Eigen::VectorXd inverse_pivot;  // 0 for dropped rows
   Eigen::VectorXd left;           // b − d
   Eigen::VectorXd multipliers;    // in the order of elimination
   Eigen::VectorXd joint_force;    // τ of all speeds
@@ -84,15 +84,15 @@ struct TreeSolverData
   Eigen::VectorXd column;
   std::vector<int> dropped;  // redundant rows of this solve
   int dropped_count = 0;
-  bool drops_real_rows = false;  // and not only rows that say nothing
-  Eigen::MatrixXd null_space;    // a column a dropped row
+  bool drops_real_rows = false;  // and not only rows that are identically 0
+  Eigen::MatrixXd null_space;    // one column per dropped row
   Eigen::MatrixXd gram;
   Eigen::MatrixXd gram_scaled;
   Eigen::VectorXd gram_right;
 };
 
-/// Constrained motion of a tree of bodies by one articulated-body recursion that carries the rows:
-/// cost linear in the number of bodies where loops are local, without Q or A.
+/// Constrained motion of a tree of bodies by one articulated-body recursion that carries the rows.
+/// The cost is linear in the number of bodies if loops are local; neither Q nor A is formed.
 ///
 /// Everything is in axes of the world, about the origin of each body. With the accelerations δ_i
 /// that u̇ alone gives to body i, δ_i = X_i δ_parent + S_i u̇_i, and multipliers λ_k,
@@ -100,24 +100,23 @@ struct TreeSolverData
 /// From the tips to the root, with U = I S, D = Sᵀ U, s_k = Sᵀ K_k + (entry of A at the joint):
 ///     (E21) I ← I − U D⁻¹ Uᵀ,  p ← p + U D⁻¹ (τ − Sᵀ p),  K_k ← K_k − U D⁻¹ s_k,
 ///           L_kj ← L_kj + s_kᵀ D⁻¹ s_j,  d_k ← d_k + s_kᵀ D⁻¹ (τ − Sᵀ p),
-/// all handed to the parent. On the body above all joints that row k touches nothing below depends
-/// on it any more, and it is eliminated there:
+/// all passed to the parent. Row k is eliminated at the body above all joints that it involves:
 ///     (E22) K_k δ + Σ_j L_kj λ_j = b_k − d_k   ⇒   I ← I + K L⁻¹ Kᵀ,  p ← p − K L⁻¹ (b − d),
 /// by a sparse LDLᵀ whose pattern is found once. From the root to the tips u̇ and λ follow.
 ///
 /// A hinge is a simple joint between the world and a body on which no row is eliminated. Its body
-/// moves in one way alone, δ = S u̇, so that of I, p and K only D, Sᵀ p and s are ever formed there;
-/// what hangs on it hands these over as seen along S.
+/// has only the motion δ = S u̇, so that only D, Sᵀ p and s are formed instead of I, p and K; its
+/// children pass their contributions along S.
 ///
-/// Rows that are redundant have pivot 0 and are left out; forces are then split by the least
-/// weighted norm. A constraint that is given again is found before and costs next to nothing. The
-/// solver declines whatever is not clearly regular, so that its answers need no further judgement.
+/// Redundant rows have pivot 0 and are dropped; forces are then distributed with minimum weighted
+/// norm. A repeated constraint is detected before and costs almost nothing. The solver declines
+/// problems that are not clearly regular, so that its results need no further check.
 ///
 /// Constant after building; may be shared by threads.
 class TreeSolver : private TreePattern
 {
 public:
-  /// None where the system is no RigidBodySystem.
+  /// Null if the system is not a RigidBodySystem.
   static std::shared_ptr<const TreeSolver> make(const ConstraintSet & constraints);
 
   std::unique_ptr<TreeSolverData> make_data() const;
@@ -128,12 +127,13 @@ public:
     const SystemData & system_data, ConstraintScratch & scratch, Rows & rows,
     TreeSolverData & data) const noexcept CD_NONBLOCKING;
 
-  /// Notes what the rows weigh in the metric of Q⁻¹, switched on or not, at a state where they are
-  /// regular and A is there; `solve` declines before this was called. Real-time safe: yes.
+  /// Records the norms of all rows in the metric of Q⁻¹, active or not, at a state where they are
+  /// regular and A is evaluated. `solve` declines until this has been called. Real-time safe: yes.
   void measure(const TreeProblem & problem, TreeSolverData & data) const noexcept CD_NONBLOCKING;
 
-  /// Accelerations and forces. False, with `solution` untouched, where the rows or the inertia are
-  /// not clearly regular or contradict each other: then another form must judge.
+  /// Computes accelerations and forces. Returns false and leaves `solution` untouched if the rows
+  /// or the inertia are not clearly regular or the rows contradict each other; another formulation
+  /// must then decide.
   /// Real-time safe: yes.
   [[nodiscard]] bool solve(
     const TreeProblem & problem, ConstraintScratch & scratch, TreeSolverData & data,
@@ -151,7 +151,7 @@ private:
       return linear.dot(force) + angular.dot(torque);
     }
   };
-  /// How far rows are missed, relative to their terms.
+  /// Residuals of the rows, relative to their terms.
   struct Misses
   {
     double missed = 0.0;
@@ -180,7 +180,7 @@ private:
   }
 
   // tree_loading.cpp: bodies and rows before the recursion
-  /// @param all whether rows that are switched off are carried, too.
+  /// @param all whether inactive rows are carried as well.
   void load(const TreeProblem & problem, bool all, TreeSolverData & data) const noexcept;
   void begin(const TreeProblem & problem, TreeSolverData & data) const noexcept;
   void find_copies(const TreeProblem & problem, TreeSolverData & data) const noexcept;
@@ -211,7 +211,7 @@ private:
     const Eigen::Vector3d & r, TreeSolverData & data) const noexcept;
 
   // tree_motion.cpp: from the root to the tips, and what the motion says
-  /// Accelerations and multipliers; false where they miss the rows.
+  /// Accelerations and multipliers; false if they do not satisfy the rows.
   bool find_motion(
     const TreeProblem & problem, TreeSolverData & data, double & inconsistency) const noexcept;
   void move(const TreeData & tree_data, TreeSolverData & data) const noexcept;

@@ -75,7 +75,8 @@ ControlStateSystem::ControlStateSystem(std::shared_ptr<const System> wrapped, Co
   if (!wrapped_->driven_speeds().empty())
   {
     throw std::invalid_argument(
-      "control states of a system that has driven speeds already; allowed: one that has none");
+      "control states of a system that already has driven speeds; allowed: a system without driven "
+      "speeds");
   }
   check_names("control state (first)", states.first);
   check_names("control state (second)", states.second);
@@ -371,12 +372,6 @@ void ControlStateSystem::do_add_coordinate_force_derivatives(
 {
   const Eigen::Index n = wrapped_->speed_count();
   wrapped_->add_coordinate_force_derivatives(wrapped_data(data), y, out.topLeftCorner(n, n));
-}
-
-const System & underlying(const System & system)
-{
-  const auto * with_states = dynamic_cast<const ControlStateSystem *>(&system);
-  return with_states != nullptr ? with_states->wrapped() : system;
 }
 
 std::shared_ptr<const ControlStateSystem> make_control_state_system(

@@ -276,7 +276,7 @@ void FormulaModel::refuse_accelerations(
   {
     if (depends(program, output, acceleration(0), n))
     {
-      throw std::invalid_argument(what + " contains an acceleration; allowed in forces only");
+      throw std::invalid_argument(what + " contains an acceleration; allowed only in forces");
     }
   }
 }

@@ -304,7 +304,7 @@ void ModelBuilder::adopt_joint(JointIndex joint, JointKind kind)
   }
   if (is_simple(kind) && !(std::abs(axis_of(model_.joints[joint]).norm() - 1.0) <= 1e-9))
   {
-    throw std::invalid_argument(who + ": its axis is no unit vector");
+    throw std::invalid_argument(who + ": its axis is not a unit vector");
   }
   const Eigen::Index q = model_.idx_qs[joint];
   if (is_simple(kind) && !(model_.lowerPositionLimit(q) <= model_.upperPositionLimit(q)))

@@ -112,7 +112,7 @@ void RigidBodySystem::Impl::add_joints()
 
 const TreeBody & RigidBodySystem::Impl::simple_joint(const std::string & name) const
 {
-  const int k = index_of_name("joint of one degree of freedom", name, joint_names);
+  const int k = index_of_name("joint with one degree of freedom", name, joint_names);
   std::size_t i = 0;
   for (int simple = -1; i < tree.bodies.size(); ++i)
   {

@@ -260,7 +260,7 @@ std::pair<std::string, std::string> RigidBodySystem::do_joint_bodies(int coordin
   if (!do_has_joint(coordinate))
   {
     throw std::invalid_argument(
-      "coordinate " + std::to_string(coordinate) + " is no joint of one degree of freedom");
+      "coordinate " + std::to_string(coordinate) + " is not a joint with one degree of freedom");
   }
   const int joint = impl_->joint_of_coordinate[static_cast<std::size_t>(coordinate)];
   const JointNotes & j = impl_->robot.joints[static_cast<std::size_t>(joint)];

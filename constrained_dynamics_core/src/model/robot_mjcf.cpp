@@ -321,7 +321,7 @@ bool MjcfReader::read_coupling(const XMLElement & e, const std::string & label)
   {
     if (references_.count(name) == 0)
     {
-      xml_.fail(label + ": '" + name + "' is no joint of one degree of freedom");
+      xml_.fail(label + ": '" + name + "' is not a joint with one degree of freedom");
     }
   }
   std::vector<double> c = xml_.numbers(e, "polycoef", label).value_or(std::vector<double>{0, 1});

@@ -380,7 +380,7 @@ void ModelBuilder::add_armature()
   }
   for (const auto & [name, value] : description_.armature)
   {
-    const int k = index_of_name("joint of one degree of freedom", name, names);
+    const int k = index_of_name("joint with one degree of freedom", name, names);
     if (!(value >= 0.0) || !std::isfinite(value))
     {
       throw std::invalid_argument(

@@ -212,7 +212,7 @@ void SdfReader::read_links(const XMLElement & model)
   canonical_ = canonical_.empty() ? entities_.front().name : canonical_;
   if (links_.count(canonical_) == 0)
   {
-    xml_.fail("canonical_link is '" + canonical_ + "', which is no link of the model");
+    xml_.fail("canonical_link is '" + canonical_ + "', which is not a link of the model");
   }
 }
 

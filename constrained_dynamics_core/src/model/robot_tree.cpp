@@ -133,7 +133,7 @@ void lock_joints(const RobotDescription & robot, const std::string & who, RobotT
     }
     if (found == nullptr || !is_simple(found->kind))
     {
-      fail(who, "joint '" + name + "' is locked but is no joint of one degree of freedom");
+      fail(who, "joint '" + name + "' is locked but is not a joint with one degree of freedom");
     }
     if (!std::isfinite(value))
     {

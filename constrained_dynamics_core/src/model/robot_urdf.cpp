@@ -263,7 +263,7 @@ private:
     }
     if (!is_simple(node.kind))
     {
-      xml_.fail(where + ": only joints of one degree of freedom can mimic another");
+      xml_.fail(where + ": only joints with one degree of freedom can mimic another");
     }
     node.properties.mimics = true;
     tree_.mimics.push_back(
@@ -287,7 +287,7 @@ private:
       }
       if (mimic.source == mimic.joint || !is_simple(source->second.node.kind))
       {
-        xml_.fail(where + "; it must be another joint of one degree of freedom");
+        xml_.fail(where + "; it must be another joint with one degree of freedom");
       }
       valid.push_back(mimic);
     }
@@ -312,7 +312,7 @@ private:
     {
       xml_.fail(
         "links '" + roots[0] + "' and '" + roots[1] +
-        "' are no joint's child; one root is allowed");
+        "' are not the child of any joint; one root is allowed");
     }
     return roots.front();
   }

@@ -279,7 +279,7 @@ void SdfReader::check_mimics() const
     {
       xml_.fail(
         "joint '" + mimic.joint + "': it mimics '" + mimic.source +
-        "'; it must be another joint of one degree of freedom");
+        "'; it must be another joint with one degree of freedom");
     }
   }
 }
@@ -298,7 +298,8 @@ std::optional<std::string> SdfReader::free_root(bool world_is_parent) const
   {
     xml_.fail(
       "link '" + roots[0] +
-      "' is no joint's child, while another link is held to the world; one root is allowed");
+      "' is not the child of any joint, while another link is fixed to the world; one root is "
+      "allowed");
   }
   if (!world_is_parent && roots.empty())
   {
@@ -307,7 +308,8 @@ std::optional<std::string> SdfReader::free_root(bool world_is_parent) const
   if (roots.size() > 1)
   {
     xml_.fail(
-      "links '" + roots[0] + "' and '" + roots[1] + "' are no joint's child; one root is allowed");
+      "links '" + roots[0] + "' and '" + roots[1] +
+      "' are not the child of any joint; one root is allowed");
   }
   return roots.empty() ? std::nullopt : std::optional<std::string>(roots[0]);
 }

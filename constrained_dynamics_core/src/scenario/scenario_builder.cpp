@@ -131,7 +131,7 @@ void check_contacts(
       initial.fail_here(
         "friction '" + set[friction.constraint].name() + "' has Dahl's law on coordinate '" +
         out.dynamics->system().coordinate_names()[static_cast<std::size_t>(friction.coordinate)] +
-        "'; allowed: the coordinate whose rate its row is");
+        "'; allowed: the coordinate whose rate is its row");
     }
   }
 }

@@ -94,7 +94,7 @@ private:
     {
       if (const auto unilateral = item.find("unilateral"))
       {
-        unilateral->fail_here("a contact is unilateral already");
+        unilateral->fail_here("not needed: a contact is always unilateral");
       }
       add_contact(item, item, std::move(constraint), -1.0);
     }

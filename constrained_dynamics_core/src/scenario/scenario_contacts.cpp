@@ -43,8 +43,8 @@ ConstraintDescription describe_contact()
   ConstraintDescription description;
   description.type = "contact";
   description.text =
-    "A point or a sphere about the origin of A touches a plane of B: it pushes and never pulls, "
-    "and is switched by the run. It also has the keys of section 5a.";
+    "A point or a sphere at the origin of A touches a plane of B. The contact pushes and never "
+    "pulls; the run opens and closes it. It also has the keys of section 5a.";
   description.equation = "gap ≥ 0, push ≥ 0, gap · push = 0; friction inside its cone";
   description.rows =
     "`normal` (position); with friction a second constraint `<name>_friction` with `tangent_1`, "
@@ -169,7 +169,7 @@ Contact read_contact(const ScenarioReader & reader, std::optional<RowLaw> & law)
   }
   if (contact.tolerance > 0.0 && !row_law && !force)
   {
-    reader.at("tolerance").fail("allowed with law or force; a rigid contact closes at 0");
+    reader.at("tolerance").fail("allowed only with law or force; a rigid contact closes at 0");
   }
   if (row_law)
   {
@@ -178,7 +178,7 @@ Contact read_contact(const ScenarioReader & reader, std::optional<RowLaw> & law)
   contact.adhesive = reader.boolean_or("adhesive", false);
   if (contact.adhesive && !row_law)
   {
-    reader.at("adhesive").fail("allowed with law only");
+    reader.at("adhesive").fail("allowed only with law");
   }
   if (force)
   {
@@ -249,7 +249,7 @@ void add_joint_frictions(
       if (std::find(joints.begin(), joints.end(), joint) == joints.end())
       {
         value.fail_here(
-          "no joint '" + joint + "' of one degree of freedom" + suggest(joint, joints));
+          "no joint '" + joint + "' with one degree of freedom" + suggest(joint, joints));
       }
       const auto stated = std::find_if(
         frictions.begin(), frictions.end(),
@@ -316,7 +316,7 @@ std::vector<ScheduledChange> read_events(
       change.constraint = static_cast<int>(found - names.begin());
       if (contacts.manages(change.constraint))
       {
-        which->fail("it is switched by its contact or friction; allowed: other constraints");
+        which->fail("a contact or friction switches this constraint; allowed: other constraints");
       }
       change.active = item.at("active").boolean();
     }
@@ -324,7 +324,7 @@ std::vector<ScheduledChange> read_events(
     {
       if (item.has("active"))
       {
-        item.at("active").fail("allowed with switch only");
+        item.at("active").fail("allowed only with switch");
       }
       const System & system = constraints.system();
       change.impulse.setZero(system.speed_count());

@@ -159,7 +159,7 @@ private:
     {
       fail(
         node, path,
-        "'${" + formula + "}' is no formula over parameters and variables of 'repeat'; " +
+        "'${" + formula + "}' is not a formula over parameters and variables of 'repeat'; " +
           error.what());
     }
     char buffer[40];
@@ -225,7 +225,7 @@ private:
     }
     catch (const std::invalid_argument & error)
     {
-      range.fail_here(std::string("bad name of a variable: ") + error.what());
+      range.fail_here(std::string("invalid name of a variable: ") + error.what());
     }
     contexts_.push_back(context);
     variables_.push_back(0.0);

@@ -197,9 +197,9 @@ std::shared_ptr<const Formulation> build_formulation(
   }
   if (!reader->node().is_map())
   {
-    return make_formulation(reader->choice(formulation_names()));
+    return make_formulation(reader->choice(all_formulation_names()));
   }
-  const std::string kind = reader->at("kind").choice(formulation_names());
+  const std::string kind = reader->at("kind").choice(all_formulation_names());
   const Entry * entry = find_entry(*reader, kind);
   return entry != nullptr ? entry->make(*reader, scope) : make_formulation(kind);
 }

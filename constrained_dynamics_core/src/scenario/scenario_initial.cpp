@@ -108,7 +108,7 @@ public:
       const auto end = u_given_.begin() + wrapped_speed_count();
       if (reader_.has("rates") && std::find(u_given_.begin(), end, true) != end)
       {
-        u->fail_here("allowed: either u or rates; control states by u all the same");
+        u->fail_here("allowed: either u or rates (u is always allowed for control states)");
       }
     }
     q_held_ = q_given_;
@@ -257,7 +257,7 @@ private:
     }
     if (scene_.textbook == nullptr)
     {
-      rates->fail_here("allowed for textbook systems; robots have u");
+      rates->fail_here("allowed only for textbook systems; for robots give u");
     }
     const Eigen::Index nq = system_.coordinate_count();
     const Eigen::Index n = wrapped_speed_count();

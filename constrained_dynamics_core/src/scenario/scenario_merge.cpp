@@ -67,7 +67,7 @@ void merge_item(
 {
   if (!from.is_map())
   {
-    refuse(path + "." + key, "it stands for an item of a list; allowed: parameters below it");
+    refuse(path + "." + key, "it is an item of a list; allowed: parameters below it");
   }
   TextTree * item = find_item(to, key);
   if (item == nullptr)
@@ -174,7 +174,7 @@ void unite_robots(TextTree & system)
       throw std::invalid_argument(
         "robot_description: the scenario has several robots, and the base of '" +
         (name == nullptr ? "" : name->text) + "' is " + base->text +
-        "; one description can stand for several fixed robots only");
+        "; one description can replace several robots only if all are fixed");
     }
     const std::string prefix = given_prefix != nullptr ? given_prefix->text
                                : name != nullptr       ? name->text + "_"

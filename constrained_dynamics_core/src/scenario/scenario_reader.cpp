@@ -88,7 +88,7 @@ void ScenarioReader::allow_keys(const std::vector<std::string> & keys) const
     {
       list += (list.empty() ? "" : ", ") + key;
     }
-    fail("allowed: a map with keys out of " + list);
+    fail("allowed: a map with keys from " + list);
   }
   for (std::size_t i = 0; i < node_->keys.size(); ++i)
   {
@@ -331,7 +331,7 @@ void read_names(const ScenarioReader & root, ScenarioScope & scope)
       check_name(name, reader);
       if (scope.parameters.contains(name))
       {
-        reader.fail_here("the parameter is given twice, also in the other 'parameters'");
+        reader.fail_here("the parameter is given twice, here and in the other 'parameters'");
       }
       const double value = reader.number();
       scope.parameters.add_parameter(name, value);

@@ -124,7 +124,7 @@ RobotDescription read_document(
   }
   if (robot.format != format)
   {
-    document.fail("the file is not " + key + "; allowed: a key that fits the file");
+    document.fail("the file is not " + key + "; allowed: the key of its format");
   }
   return robot;
 }

@@ -53,7 +53,7 @@ LimitMode read_limit_mode(const ScenarioReader & reader)
     (is_map ? reader.at("kind") : reader).choice({"report", "stop", "ignore"});
   if (is_map && word != "stop" && reader.has("restitution"))
   {
-    reader.at("restitution").fail("allowed with kind: stop only");
+    reader.at("restitution").fail("allowed only with kind: stop");
   }
   return word == "stop"     ? LimitMode::kStop
          : word == "ignore" ? LimitMode::kIgnore
@@ -94,7 +94,7 @@ Stabilisation read_stabilisation(const ScenarioReader & reader, double step)
     {
       if (key != "kind" && key != "keep")
       {
-        value.fail("allowed with kind: baumgarte only");
+        value.fail("allowed only with kind: baumgarte");
       }
     }
   }
@@ -102,7 +102,7 @@ Stabilisation read_stabilisation(const ScenarioReader & reader, double step)
   {
     if (word != "projection")
     {
-      keep->fail("allowed with kind: projection only");
+      keep->fail("allowed only with kind: projection");
     }
     if (keep->choice({"nothing", "independent"}) == "independent")
     {
@@ -203,7 +203,7 @@ RunSettings read_run(const ScenarioReader & reader, double time)
     reader.fail_here(
       "the output interval " + format_number(run.output_interval) + " s gives more than " +
       format_number(kMostOutputs) + " outputs until " + format_number(run.until) +
-      " s; allowed: fewer");
+      " s; allowed: a longer interval");
   }
   return run;
 }

@@ -120,7 +120,8 @@ ReferencePointer read_minimum_jerk(const ScenarioReader & reader, const ServoCon
   }
   if (reader.has("begin"))
   {
-    reader.at("begin").fail_here("allowed with 'from' only; the motion begins at the start");
+    reader.at("begin").fail_here(
+      "allowed only with 'from'; without it the motion begins at the initial time");
   }
   return make_constant_reference(servo, to);  // read_smooth_start makes the motion
 }
@@ -307,7 +308,8 @@ double read_smooth_start(const ScenarioReader & item)
     reference && reference->at("kind").name() == "minimum_jerk" && !reference->has("from");
   if (is_motion && own)
   {
-    own->fail_here("a minimum-jerk motion without 'from' starts where the robot is already");
+    own->fail_here(
+      "not needed: a minimum-jerk motion without 'from' already starts at the robot's position");
   }
   return is_motion ? reference->at("duration").positive() : own ? own->nonnegative() : 0.0;
 }

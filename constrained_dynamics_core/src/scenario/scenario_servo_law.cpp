@@ -83,7 +83,7 @@ Eigen::VectorXd model_efforts(const RigidBodySystem & robot, const System & syst
   return efforts;
 }
 
-/// Whether the value is one of the words `model` and `none`; `model` is allowed for robots only.
+/// Whether the value is one of the words `model` and `none`; `model` is allowed only for robots.
 bool is_word(const ScenarioReader & reader, const RigidBodySystem * robot, std::string & word)
 {
   if (!reader.node().is_scalar() || (reader.node().text != "model" && reader.node().text != "none"))
@@ -93,7 +93,7 @@ bool is_word(const ScenarioReader & reader, const RigidBodySystem * robot, std::
   word = reader.node().text;
   if (word == "model" && !robot)
   {
-    reader.fail("allowed for robots only");
+    reader.fail("allowed only for robots");
   }
   return true;
 }
@@ -200,7 +200,7 @@ InputLimits read_limits(
     {
       if (!robot)
       {
-        effort->fail("allowed for robots only");
+        effort->fail("allowed only for robots");
       }
       limits.upper = model_efforts(*robot, system);
     }
@@ -307,13 +307,13 @@ std::optional<ScenarioServo> read_servo(
   {
     if (section)
     {
-      section->fail_here("allowed with servo only");
+      section->fail_here("allowed only with servo");
     }
     return std::nullopt;
   }
   if (const auto inputs = root.find("inputs"))
   {
-    inputs->fail_here("allowed without servo only: the servo law gives the inputs");
+    inputs->fail_here("not allowed with servo, because the servo law computes the inputs");
   }
   // Whatever the classes refuse is told with the place in the file.
   const auto at = [](const ScenarioReader & reader, const auto & build)
@@ -360,7 +360,7 @@ std::optional<ScenarioServo> read_servo(
   }
   if (options.period > 0.0 && adaptive)
   {
-    section->at("period").fail("allowed with fixed-step integrators only (run.integrator)");
+    section->at("period").fail("allowed only with fixed-step integrators (run.integrator)");
   }
   servo.drive.period = options.period;
   at(

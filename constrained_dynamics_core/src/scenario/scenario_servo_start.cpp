@@ -47,7 +47,7 @@ std::vector<std::shared_ptr<const Constraint>> servo_rows_at_start(
 {
   if (!servo)
   {
-    names.fail_here("there are no servo-constraints; allowed with the section servo only");
+    names.fail_here("there are no servo-constraints; allowed only with the section servo");
   }
   const std::vector<ServoTask> & tasks = servo->law->tasks();
   std::vector<std::string> known;
@@ -78,8 +78,8 @@ std::vector<std::shared_ptr<const Constraint>> servo_rows_at_start(
       }
       names.fail_here(
         "'" + name +
-        "' is a force or stays where it is; allowed: servo-constraints of the motion "
-        "with a reference or a value of their own");
+        "' is a force task or has no reference; allowed: motion tasks with a reference "
+        "or a value");
     }
     ServoReference at_start = tasks[i].constraint->make_reference();
     const Status status = reference->evaluate(time, at_start);

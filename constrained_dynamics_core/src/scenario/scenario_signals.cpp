@@ -11,17 +11,6 @@
 namespace constrained_dynamics
 {
 
-namespace
-{
-
-/// The robot that a system is or wraps; null where there is none.
-const RigidBodySystem * robot_of(const System & system)
-{
-  return dynamic_cast<const RigidBodySystem *>(&underlying(system));
-}
-
-}  // namespace
-
 bool SignalSource::needs_solution() const
 {
   switch (kind)
@@ -41,7 +30,7 @@ bool SignalSource::needs_solution() const
 SignalProgram::SignalProgram(
   const System & system, FormulaProgram program, std::vector<SignalSource> sources)
 : system_(&system),
-  robot_(robot_of(system)),
+  robot_(system.underlying().as_robot()),
   robot_is_wrapped_(robot_ != &system),
   program_(std::move(program)),
   sources_(std::move(sources))
@@ -167,7 +156,7 @@ SignalNames::SignalNames(const ConstraintSet & set, const FormulaNames & names, 
   {
     functions = {"px", "py", "pz", "vx", "vy", "vz", "wx", "wy", "wz"};
   }
-  if (robot_of(system) != nullptr)
+  if (system.underlying().as_robot() != nullptr)
   {
     functions.emplace_back("gravity");
   }
@@ -210,7 +199,7 @@ std::optional<int> SignalNames::resolve(const std::string & function, const std:
   };
   if (function == "gravity")
   {
-    const std::vector<std::string> & speeds = robot_of(system_)->speed_names();
+    const std::vector<std::string> & speeds = system_.underlying().as_robot()->speed_names();
     int index = find(speeds, "d" + argument);
     index = index >= 0 ? index : find(speeds, argument);
     return index < 0 ? std::nullopt : std::optional<int>(place({Kind::kGravity, index, 0}));
@@ -345,7 +334,7 @@ Status FormulaInputLaw::evaluate(
     return status;
   }
   inputs = scratch_.values.head(inputs.size());
-  const RigidBodySystem * robot = wrenches_.empty() ? nullptr : robot_of(system);
+  const RigidBodySystem * robot = wrenches_.empty() ? nullptr : system.underlying().as_robot();
   Eigen::Index offset = inputs.size();
   for (const int wrench : wrenches_)
   {

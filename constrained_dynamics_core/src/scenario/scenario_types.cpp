@@ -95,7 +95,8 @@ std::string types_page()
   std::string page =
     "# Types and their keys\n\n"
     "Printed by `cdyn types` from the descriptions in the sources; do not edit. `cdyn types TYPE`\n"
-    "prints one of them. A vector is a list of three numbers, a direction has any length but 0.\n\n"
+    "prints one of them. A vector is a list of three numbers; a direction may have any nonzero "
+    "length.\n\n"
     "## Constraints\n\n"
     "Every item of `constraints` also has `name`, `type`, `active` and `repeat`\n"
     "([scenario.md](scenario.md), section 5). In Python each type is a function with the same\n"
@@ -107,7 +108,7 @@ std::string types_page()
   }
   page +=
     "## Servo tasks\n\n"
-    "Any constraint above but `contact` is a servo task, too. Every item of `servo` also has\n"
+    "Any constraint above except `contact` is also a servo task. Every item of `servo` also has\n"
     "`name`, `type`, `reference`, `priority` and the gains ([scenario.md](scenario.md), section\n"
     "6a). In Python: `cd.servo_task(\"pose\", name, constraints, …)`.\n\n";
   for (const ServoTaskDescription & description : servo_task_descriptions())
@@ -117,7 +118,7 @@ std::string types_page()
   page +=
     "## Null-space terms\n\n"
     "Items of `servo_law.null_space` with the key `kind`: generalized forces f that act where the\n"
-    "tasks leave the controls open. In Python: `cd.null_space_term(\"damping\", system, …)`.\n\n";
+    "tasks leave the controls free. In Python: `cd.null_space_term(\"damping\", system, …)`.\n\n";
   for (const NullSpaceDescription & description : null_space_descriptions())
   {
     page += section_of(description);

@@ -201,7 +201,7 @@ private:
     {
       if (!node.is_scalar())
       {
-        fail_at(source_, node.line, "a key that is no name: " + node.preview());
+        fail_at(source_, node.line, "a key that is not a name: " + node.preview());
       }
       const auto inserted = level.lines.insert({node.text, node.line});
       if (!inserted.second)

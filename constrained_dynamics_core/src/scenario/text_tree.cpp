@@ -69,7 +69,7 @@ private:
   {
     if (!key.IsScalar())
     {
-      fail(source_, key.Mark(), "a key that is no text");
+      fail(source_, key.Mark(), "a key that is not a string");
     }
     if (map.find(key.Scalar()) != nullptr)
     {

@@ -27,7 +27,7 @@ public:
   /// @param ramp_time [s], ≥ 0.
   CommandRamp(InputLimits limits, double period, double ramp_time);
 
-  /// Begins anew. @param effort that acts now; null: unknown, the first command has no ramp.
+  /// Restarts. @param effort that acts now; null: unknown, the first command has no ramp.
   void start(const Eigen::VectorXd * effort) noexcept;
   /// The command so far, 0 if there was none, counts as one: the next source is ramped to.
   void keep() noexcept { has_command_ = true; }

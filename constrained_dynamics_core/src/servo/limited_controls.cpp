@@ -22,7 +22,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void refuse(const std::string & what) { throw std::invalid_argument("servo " + what); }
 
-/// A bound a row of inputs, or one for all where there is none.
+/// One bound per input, or the same for all if none is given.
 Eigen::VectorXd bounds(
   const char * name, const Eigen::VectorXd & given, const System & system, double fallback)
 {
@@ -186,7 +186,7 @@ void LimitedControls::begin(const Eigen::VectorXd * last) noexcept CD_NONBLOCKIN
   now_upper_ = upper_;
   if (last)
   {
-    // What the rate allows goes first where both cannot be met: it leads back to the bounds.
+    // If rate limit and bounds conflict, the rate limit applies; it leads back to the bounds.
     for (Eigen::Index i = 0; i < inputs_; ++i)
     {
       const double from = (*last)(i)-rate_(i);
@@ -217,8 +217,8 @@ bool LimitedControls::set_motion(
 
 bool LimitedControls::relax_motion(Eigen::VectorXd & tau) noexcept CD_NONBLOCKING
 {
-  // min Σ s² with a weight on τ that is of no account, lower ≤ R τ + s ≤ upper. Controls count in
-  // units of what they do to the rows.
+  // min Σ s² with a negligible weight on τ, subject to lower ≤ R τ + s ≤ upper. Controls are scaled
+  // by their effect on the rows.
   constexpr double kWeight = 1e-9;
   const Eigen::Index count = motion_.rows();
   for (Eigen::Index i = 0; i < inputs_; ++i)
@@ -348,7 +348,7 @@ Status LimitedControls::solve(
   }
   if (status == Status::kOk)
   {
-    // Of splits of the forces the smallest, without weight against the controls.
+    // The smallest distribution of the forces, with negligible weight relative to the controls.
     constexpr double kSplitWeight = 1e-6;
     hessian_.setZero();
     auto H = hessian_.topLeftCorner(inputs_, inputs_);
@@ -367,7 +367,7 @@ Status LimitedControls::solve(
   }
   if (found)
   {
-    // A later level that could not be solved leaves what the earlier ones gave.
+    // If a later level cannot be solved, the result of the earlier ones is kept.
     tau = solution_.head(inputs_);
     status = Status::kOk;
   }

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "constrained_dynamics/model/robot_of.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
 
 namespace constrained_dynamics
 {
@@ -19,20 +19,20 @@ namespace
 {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// What is left of the largest rate decays within 10 ms, or two periods where these are longer.
+// The remaining margin to the largest rate decays within 10 ms, or two periods if these are longer.
 constexpr double kDecay = 100.0;
 constexpr double kPeriods = 2.0;
-// Part of the largest velocity that is left for what the motion changes while controls are held, a
-// second of period, and the most of it.
+// Fraction of the largest velocity that is reserved for changes of the motion while controls are
+// held: per second of period, and its maximum.
 constexpr double kHeldMargin = 20.0;
 constexpr double kMostMargin = 0.05;
-// The last part of the way to a limit is slower than the decay, so that it can follow.
+// The last part of the approach to a limit is slower than the decay, so that the decay can follow.
 constexpr double kDecayOverStiffness = 4.0;
 
-// Accelerations below this fraction of the deceleration do not count.
+// Accelerations below this fraction of the deceleration are ignored.
 constexpr double kRounding = 1e-10;
 
-/// One number a coordinate: what is given, or `fallback` of each.
+/// One number per coordinate: the given values, or `fallback` for each.
 template <class Fallback>
 Eigen::VectorXd values(
   const char * name, const Eigen::VectorXd & given, const System & system,
@@ -60,7 +60,7 @@ MotionBounds::MotionBounds(const System & system, const MotionLimits & limits, d
 : decay_(period > 0.0 ? std::min(kDecay, 1.0 / (kPeriods * period)) : kDecay),
   stiffness_(decay_ / kDecayOverStiffness)
 {
-  const auto * robot = robot_of(system);
+  const RigidBodySystem * robot = system.underlying().as_robot();
   const auto stated = [&](Eigen::Index i) -> RigidBodySystem::Limits
   {
     const auto index = static_cast<std::size_t>(i);
@@ -68,7 +68,7 @@ MotionBounds::MotionBounds(const System & system, const MotionLimits & limits, d
              ? robot->limits()[index]
              : RigidBodySystem::Limits{};
   };
-  // A description that says nothing writes 0.
+  // A description without a limit contains 0.
   const auto is_range = [](const RigidBodySystem::Limits & l) { return l.lower < l.upper; };
   const Eigen::VectorXd lower = values(
     "lower", limits.lower, system,
@@ -149,10 +149,10 @@ void MotionBounds::update(const SystemTerms & terms) noexcept CD_NONBLOCKING
     lower_(i) = -most(bound, q - bound.lower, -rate);
     if (lower_(i) > upper_(i))
     {
-      // Beyond a limit already: what the motion goes towards counts.
+      // Already beyond a limit: the direction of the motion decides.
       (rate > 0.0 ? lower_(i) : upper_(i)) = rate > 0.0 ? upper_(i) : lower_(i);
     }
-    // At rest at a limit rounding is no motion towards it.
+    // At rest at a limit, round-off is not a motion towards it.
     lower_(i) -= kRounding * bound.deceleration;
     upper_(i) += kRounding * bound.deceleration;
     brake_(i) = std::clamp(-decay_ * rate, -bound.deceleration, bound.deceleration);

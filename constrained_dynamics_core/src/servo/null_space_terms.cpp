@@ -19,10 +19,10 @@ NullSpaceDescription describe_damping()
 {
   NullSpaceDescription description;
   description.kind = "damping";
-  description.text = "f = −damping · u: what the tasks leave open comes to rest.";
+  description.text = "f = −damping · u: motions that the tasks leave free come to rest.";
   description.keys = {
     describe_key("damping", KeyKind::kNumber, "of each speed [N·s/m or N·m·s/rad]").at_least(0.0),
-    describe_key("speeds", KeyKind::kNames, "that are damped; all unless given").optional()};
+    describe_key("speeds", KeyKind::kNames, "speeds that are damped; default: all").optional()};
   description.make = [](const NullSpaceArguments & given)
   {
     return std::make_shared<const JointDamping>(
@@ -36,7 +36,7 @@ NullSpaceDescription describe_posture()
 {
   NullSpaceDescription description;
   description.kind = "posture";
-  description.text = "f = Cᵀ stiffness (desired − q) − damping u, over the given coordinates.";
+  description.text = "f = Cᵀ stiffness (desired − q) − damping u, for the given coordinates.";
   description.keys = {
     describe_key("q", KeyKind::kNumbers, "desired values [m or rad]"),
     describe_key("stiffness", KeyKind::kNumber, "[N/m or N·m/rad]").at_least(0.0),
@@ -55,7 +55,7 @@ NullSpaceDescription describe_away_from_limits()
   NullSpaceDescription description;
   description.kind = "away_from_limits";
   description.text =
-    "Pushes coordinates away from the bounds that the robot description states. For robots only.";
+    "Pushes coordinates away from the bounds of the robot description. Only for robots.";
   description.keys = {
     describe_key("margin", KeyKind::kNumber, "fraction of the range, at most 0.5")
       .with_default(0.1),
@@ -73,7 +73,7 @@ NullSpaceDescription describe_minus_controls()
 {
   NullSpaceDescription description;
   description.kind = "minus_controls";
-  description.text = "y = −τ, where controls are states (`system.control_states`).";
+  description.text = "y = −τ, if controls are states (`system.control_states`).";
   description.make = [](const NullSpaceArguments & given)
   {
     std::vector<std::string> speeds;
@@ -85,7 +85,7 @@ NullSpaceDescription describe_minus_controls()
     {
       throw KeyError(
         "",
-        "the controls are no states (system.control_states); allowed: damping, posture, "
+        "the controls are not states (system.control_states); allowed: damping, posture, "
         "away_from_limits");
     }
     return std::make_shared<const JointDamping>(given.system, 1.0, speeds);

@@ -26,7 +26,7 @@ namespace constrained_dynamics
 /// polyhedron whose normals have length one. If the unlimited solution or that of the last active
 /// set is optimal, one linear solve has found it; else the active-set method of Goldfarb and Idnani
 /// (eiquadprog) finds the active set, and the linear solve of that set gives the numbers. What is
-/// handed out has been checked against the conditions of optimality.
+/// returned has been checked against the conditions of optimality.
 ///
 /// H need only be semidefinite. Where it is not definite beyond rounding, its diagonal is enlarged
 /// by 1e-10 of itself around the last solution until that is of no account (Moreau's proximal

@@ -8,7 +8,7 @@
 #include <limits>
 #include <sstream>
 
-#include "constrained_dynamics/model/robot_of.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
 #include "constrained_dynamics/servo/pose_servo.hpp"
 #include "model/kinematic_tree.hpp"
 
@@ -89,7 +89,7 @@ ReferenceBounds::ReferenceBounds(const ServoConstraint & servo)
 
 void ReferenceBounds::bound_joints(const ServoConstraint & servo)
 {
-  const auto * robot = robot_of(servo.system());
+  const auto * robot = servo.system().as_robot();
   if (!robot || servo.type() != "joint")
   {
     return;
@@ -109,7 +109,7 @@ void ReferenceBounds::bound_joints(const ServoConstraint & servo)
 
 void ReferenceBounds::bound_reach(const ServoConstraint & servo)
 {
-  const auto * robot = robot_of(servo.system());
+  const auto * robot = servo.system().as_robot();
   const auto * pose = dynamic_cast<const PoseServo *>(&servo);
   if (!robot || !pose)
   {

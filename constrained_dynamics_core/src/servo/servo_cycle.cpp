@@ -117,7 +117,7 @@ bool ServoCycle::is_missed(std::size_t task) const noexcept
   {
     return false;
   }
-  // What rounding leaves of z where its terms cancel, as at rest, is no error.
+  // Round-off in z where its terms cancel, as at rest, is not an error.
   constexpr double kRoundings = 64.0 * std::numeric_limits<double>::epsilon();
   const double terms =
     m_.rows.bias.segment(offset, count).norm() +
@@ -149,7 +149,7 @@ void ServoCycle::report_errors(std::size_t task) noexcept
     }
     else if (constraint.rows()[row].level == RowLevel::kVelocity)
     {
-      // e of velocity rows is an error of its own, not a rate.
+      // e of velocity rows is itself the error, not a rate.
       result.error(offset + k) = result.error_rate(offset + k);
     }
   }

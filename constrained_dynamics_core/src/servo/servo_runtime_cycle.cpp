@@ -282,7 +282,7 @@ ServoCycleReport ServoRuntime::Cycle::miss(ServoMiss cause, Status status) noexc
 ServoCycleReport ServoRuntime::Cycle::fall_back(ServoMiss cause, Status status) noexcept
 {
   ++counts.fallback;
-  join_pending_ = true;  // what comes later begins anew from where the system is then
+  join_pending_ = true;  // later references start from the state of the system at that time
   find_fallback();
   command(CommandSource::kFallback, fallback_, options.period);
   ServoCycleReport report;

@@ -59,7 +59,7 @@ ServoTaskDescription describe_force()
   description.values = "multipliers, with the signs that are reported";
   description.keys = {
     describe_key("constraint", KeyKind::kName, "name of a passive constraint"),
-    describe_key("rows", KeyKind::kNames, "labels of its rows; all unless given").optional()};
+    describe_key("rows", KeyKind::kNames, "labels of its rows; default: all").optional()};
   description.make = [](const ServoTaskArguments & given)
   {
     return std::make_shared<const ForceServo>(
@@ -83,7 +83,7 @@ const std::vector<ServoTaskDescription> & servo_task_descriptions()
       "position", "The origin of A follows a point that moves in B.", "`x y z` (3), or as `pose`",
       {"x", "y", "z"}, false),
     describe_pose(
-      "orientation", "The axes of A follow those of a frame that turns in B.",
+      "orientation", "The axes of A follow those of a frame that rotates in B.",
       "`roll pitch yaw` (3), a quaternion (4), or as `pose`", {"rx", "ry", "rz"}, false),
     describe_pose(
       "relative_pose", "As `pose`, between two arms: B moves as well.", "as `pose`", rows, true),

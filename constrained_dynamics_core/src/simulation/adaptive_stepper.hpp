@@ -15,7 +15,7 @@ namespace constrained_dynamics
 {
 
 /// Adaptive steps of a run, phase by phase: with dense output, on which outputs and ends of modes
-/// are found; at ends of modes and at scheduled changes the motion starts anew.
+/// are found. At ends of modes and at scheduled changes the integration is restarted.
 class AdaptiveStepper
 {
 public:
@@ -25,11 +25,12 @@ public:
   double limit(double until, double next_change) const;
   bool reaches(double time, double due) const { return time >= due; }
 
-  /// One step, up to the first end of a mode in it and no farther than `limit`; the state stays.
+  /// One step, up to the first end of a mode and no farther than `limit`; the state does not
+  /// change.
   Advance make(double limit);
-  /// Goes to the end of the step and books it.
+  /// Advances to the end of the step and records it.
   Status arrive(const Advance & made);
-  /// Leaves an instant where the motion starts anew; what is enforced there is met exactly.
+  /// Restarts the integration at an instant; enforced rows are satisfied exactly there.
   Status depart(const Advance & made);
 
   /// Outputs within the step.

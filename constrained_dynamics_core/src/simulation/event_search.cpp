@@ -106,7 +106,7 @@ double EventSearch::find(double end)
   return kNever;
 }
 
-/// Where function i comes to its end between two times; +∞: it does not.
+/// Time at which event function i ends between two times; +∞: it does not.
 double EventSearch::locate(int i, double low, double high)
 {
   double at_low = before_[static_cast<std::size_t>(i)];
@@ -155,7 +155,7 @@ bool EventSearch::locate_touching(int i, double high, double & low, double & at_
   return false;
 }
 
-/// When an open contact that leaves at `low` comes back, which it does until `high`.
+/// Time at which an open contact that leaves at `low` returns, which it does before `high`.
 double EventSearch::locate_return(int i, double low, double high)
 {
   for (int k = 0; k < bound::kHalvings; ++k)

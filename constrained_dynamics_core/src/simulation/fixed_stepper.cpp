@@ -59,7 +59,7 @@ Advance FixedStepper::make(double end) noexcept CD_NONBLOCKING
   Advance made;
   if (!(end > start_.time))
   {
-    made.status = Status::kNotConverged;  // the step is a round-off of the time
+    made.status = Status::kNotConverged;  // the step is below the round-off of the time
     return made;
   }
   if (of_.model_.is_empty())
@@ -203,9 +203,10 @@ double FixedStepper::next_trial(
 }
 
 /// From the end of a step in which modes have ended to the first of these ends: shorter steps from
-/// the same start, by secants of the event functions and by bisection. At the end the state is
-/// solved and what has ended there is marked; without an end, where the motion is lost, the state
-/// is that at the start of the step. @pre mark_ended at the end of the step, unless it is lost.
+/// the same start, by secants of the event functions and by bisection. Afterwards the state is
+/// solved and the modes that have ended are marked. If there is no end because the motion is lost,
+/// the state is that at the start of the step. @pre mark_ended at the end of the step, unless it is
+/// lost.
 Status FixedStepper::go_to_first_end(double end, bool is_lost) noexcept CD_NONBLOCKING
 {
   const double start = start_.time;

@@ -17,29 +17,29 @@ namespace constrained_dynamics
 /// Steps of a fixed size on a grid of times. A step in which modes end is made again up to the
 /// first end, and the next step leads from there to the same time of the grid.
 ///
-/// Memory is taken in the constructor. Everything else is real-time safe.
+/// Only the constructor allocates. Everything else is real-time safe.
 class FixedStepper
 {
 public:
   explicit FixedStepper(SimulationCore & of);
 
-  /// The grid begins. @param span shortest time that will be of interest [s].
+  /// Starts the grid. @param span shortest time of interest [s].
   void begin(double time, double span) noexcept;
   /// The next time of the grid: a multiple of the step, not a sum of steps.
   double next_time() const noexcept;
-  /// The next time of the grid or, where it lies beyond, the end of a run.
+  /// The next time of the grid, but not beyond the end of a run.
   double limit(double until, double next_change) const noexcept;
   /// Whether outputs and the end of a run are due at a time.
   bool reaches(double time, double due) const noexcept { return time >= due - slack_; }
 
   /// One step to `end`, or to the first end of a mode before it. The state is there afterwards.
   Advance make(double end) noexcept CD_NONBLOCKING;
-  /// Books the step.
+  /// Records the step.
   Status arrive(const Advance & made) noexcept CD_NONBLOCKING;
   /// Leaves the end of the step, with the modes that were decided there.
   Status depart(const Advance & made) noexcept CD_NONBLOCKING;
 
-  /// Fixed steps show nothing between their ends.
+  /// Fixed steps have no output between their ends.
   double next_output(const OutputTimes & /*output*/, double end) const noexcept { return end; }
   Status go_to(double /*time*/) noexcept { return Status::kOk; }
   Status book_until(double /*time*/) noexcept { return Status::kOk; }

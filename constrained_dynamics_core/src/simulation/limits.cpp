@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "constrained_dynamics/constraints/joint_position.hpp"
-#include "constrained_dynamics/model/robot_of.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
 
 namespace constrained_dynamics
 {
@@ -18,7 +18,7 @@ namespace
 const std::vector<RigidBodySystem::Limits> & limits_of(const System & system)
 {
   static const std::vector<RigidBodySystem::Limits> none;
-  const auto * robot = robot_of(system);
+  const RigidBodySystem * robot = system.underlying().as_robot();
   return robot != nullptr ? robot->limits() : none;
 }
 

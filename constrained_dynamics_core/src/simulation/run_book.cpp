@@ -165,7 +165,7 @@ void RunBook::book_rows(SystemPower & system, Workspace & workspace) noexcept
     {
       continue;
     }
-    // Constraints act on driven speeds as well, and drives take it up.
+    // Constraints also act on driven speeds; the drives provide the reaction.
     for (std::size_t k = 0; k < driven.size(); ++k)
     {
       const double power =
@@ -175,7 +175,7 @@ void RunBook::book_rows(SystemPower & system, Workspace & workspace) noexcept
     }
     if (!workspace.is_active(constraint_of_row_[i]))
     {
-      // A force that is given; contacts have A.
+      // A given force; contacts have A.
       const double power = lambda(row) * rows.jacobian.row(row).dot(u);
       book(is_friction_row_[i] != 0 ? Work::kFriction : Work::kContacts) += power;
       rest -= power;

@@ -78,7 +78,7 @@ void ServoInputLaw::start(const State & state)
     const ServoConstraint & constraint = *law_->tasks()[i].constraint;
     if (!drive_.references[i] && constraint.start_reference() == StartReference::kMeasured)
     {
-      // What moves at the start shall stop.
+      // A motion at the start is to be stopped.
       const Status status = law_->hold(task, workspace_);
       if (status != Status::kOk)
       {

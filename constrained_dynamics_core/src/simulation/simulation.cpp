@@ -147,8 +147,9 @@ RankReport SimulationCore::start(const State & state)
   if (!model_.is_empty())
   {
     const Status status = decide_modes();
-    // Without a unique motion evaluations and runs say so themselves.
-    if (!has_output(status) && status != Status::kNoUniqueSolution)
+    // Without a unique motion, or where the formulation declines, evaluations and runs say so
+    // themselves.
+    if (!has_output(status) && status != Status::kNoUniqueSolution && status != Status::kDeclined)
     {
       throw std::invalid_argument(
         std::string("the contacts have no motion at this state: status ") + to_string(status));

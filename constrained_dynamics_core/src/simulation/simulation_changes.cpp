@@ -20,7 +20,7 @@ ContactSnapshot SimulationCore::snapshot() noexcept
   return {state_.time, state_.q, state_.u, modes_, ended_, controlled_};
 }
 
-/// Makes a decision the state of the simulation, and books its events.
+/// Applies a decision to the state of the simulation and records its events.
 void SimulationCore::take(const ContactDecision & decision) noexcept CD_NONBLOCKING
 {
   state_.u = decision.u;

@@ -34,7 +34,7 @@ struct Advance
   bool may_change = false;  ///< scheduled changes and outputs belong there
 };
 
-/// The inside of a Simulation: its state, its modes and its books, and the one event loop.
+/// Implementation of a Simulation: its state, modes and records, and the event loop.
 ///
 /// A stepper (FixedStepper, AdaptiveStepper) makes one step with constant modes, up to the first
 /// end of a mode in it; `pass` goes there, decides the modes that follow and makes the changes that

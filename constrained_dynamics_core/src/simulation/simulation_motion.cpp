@@ -125,11 +125,11 @@ Status SimulationCore::stage_derivative(
   }
   if (book_ != nullptr)
   {
-    // The books of the stage look at its kinematics.
+    // The records of the stage use its kinematics.
     const Eigen::Index n = system().speed_count();
     static_cast<void>(controlled_.set_state(time, x.head(nq), x.tail(n)));
   }
-  return status;  // with nothing better than the bounded solution where no neighbour is regular
+  return status;  // the bounded solution is the best if no neighbour is regular
 }
 
 /// mean_acceleration_ of the states `shift` [s] before and after x along its motion. Returns the

@@ -379,7 +379,7 @@ TEST(Integrability, when_slopes_are_small_expect_still_the_right_answer)
   EXPECT_EQ(analyse_row("1e6*y*dx + 1e6*x*dy").exact, Answer::kYes);
   EXPECT_EQ(analyse_row("1e-9*y*dx + 1e-9*x*dy").exact, Answer::kYes);
   EXPECT_EQ(analyse_row("1e-9*dy - 1e-9*z*dx").integrable_alone, Answer::kNo);
-  // A slope of 1e-9 cannot be told from none: the answer is not no.
+  // A slope of 1e-9 cannot be distinguished from zero: the answer is not "no".
   EXPECT_NE(analyse_row("dy - 1e-9*z*dx").exact, Answer::kNo);
   EXPECT_EQ(analyse_row("cos(12*x)*sin(9*y)*12*dx + sin(12*x)*cos(9*y)*9*dy").exact, Answer::kYes);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Constraints at work: accelerations and forces against hand values and against the same mechanism
-// in joint coordinates.
+// Constrained motion: accelerations and forces compared with hand-computed values and with the same
+// mechanism in joint coordinates.
 
 #include <cmath>
 #include <memory>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Random starts of what falls, stands and is stacked: every run comes to its end or says why, none
-// takes much more than the others, nothing is inside the ground, and no event gives energy.
+// Random starts of falling, standing and stacked bodies: every run reaches its end or reports why
+// not, none takes much longer than the others, nothing penetrates the ground, and no event adds
+// energy.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 // Laws of contacts and frictions in time against exact motions: row dynamics, force laws, Dahl; and
-// what must not happen to them (pushing from afar, pulling, NaN, events lost).
+// faults that must not occur (pushing at a distance, pulling, NaN, lost events).
 #include <cmath>
 #include <memory>
 #include <string>
@@ -244,7 +244,8 @@ TEST(Contacts, when_keys_make_no_sense_expect_the_key_the_value_and_what_is_allo
   const std::string wall = "level: position, rows: [y], unilateral: ";
   EXPECT_EQ(refusal(wall + "{}"), "");
   EXPECT_THAT(
-    refusal(wall + "{tolerance: 0.01}"), HasSubstr("unilateral.tolerance: 0.01: allowed with law"));
+    refusal(wall + "{tolerance: 0.01}"),
+    HasSubstr("unilateral.tolerance: 0.01: allowed only with law"));
   EXPECT_EQ(refusal(wall + "{tolerance: 0.01, force: {stiffness: 1}}"), "");
   EXPECT_THAT(
     refusal(wall + "{law: {kind: linear, stiffness: 3}}"), HasSubstr("law.stiffness: unknown key"));

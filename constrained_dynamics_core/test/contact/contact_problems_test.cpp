@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Friction contact problems that others made: those of Siconos, from the folder that the
-// environment variable CD_CONTACT_PROBLEMS names (`*.dat`, friction in two and three dimensions,
-// and `lcp_*.dat`), through ConeProblem. See doc/contact_problems.md.
+// Published friction contact problems of Siconos, from the folder that the environment variable
+// CD_CONTACT_PROBLEMS names (`*.dat`, friction in two and three dimensions, and `lcp_*.dat`),
+// through ConeProblem. See doc/contact_problems.md.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -175,43 +175,63 @@ struct Result
   bool is_semidefinite = true;  // but for rounding
 };
 
-/// W = YᵀY with the mass matrix 1: what ConeProblem makes of rows and inertia.
-Result solve(const Problem & problem)
+/// The cone problem of W = YᵀY and q, with the mass matrix 1: what rows and inertia make.
+Status solve(
+  const Problem & problem, const Eigen::MatrixXd & y, const Eigen::VectorXd & q, Result & result,
+  Eigen::VectorXd & r)
 {
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(problem.w);
-  const Eigen::VectorXd roots = eigen.eigenvalues().cwiseMax(0.0).cwiseSqrt();
-  const Eigen::MatrixXd y = roots.asDiagonal() * eigen.eigenvectors().transpose();
-  const auto n = static_cast<int>(problem.q.size());
+  const auto n = static_cast<int>(q.size());
   ConeProblem cone(n, n);
-  Result result;
   const Eigen::VectorXd none = Eigen::VectorXd::Zero(n);
-  const auto start = std::chrono::steady_clock::now();
-  result.status = cone.begin(Eigen::MatrixXd::Identity(n, n), none, none);
+  const Status begun = cone.begin(Eigen::MatrixXd::Identity(n, n), none, none);
+  if (begun != Status::kOk)
+  {
+    return begun;
+  }
   std::vector<ConeContact> contacts(static_cast<std::size_t>(problem.contacts));
   const int d = problem.dimension;
   for (int i = 0; i < problem.contacts; ++i)
   {
     ConeContact & contact = contacts[static_cast<std::size_t>(i)];
-    contact.normal = cone.add_row(y.col(d * i), -problem.q(d * i));
+    contact.normal = cone.add_row(y.col(d * i), -q(d * i));
     contact.friction = problem.mu(i);
     contact.tangent_count = d - 1;
     for (int k = 1; k < d; ++k)
     {
-      contact.tangent[k - 1] = cone.add_row(y.col(d * i + k), -problem.q(d * i + k));
+      contact.tangent[k - 1] = cone.add_row(y.col(d * i + k), -q(d * i + k));
     }
   }
-  result.status = cone.solve(contacts.data(), problem.contacts);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  result.sweeps = cone.sweep_count();
-  result.newton_steps = cone.newton_count();
-  Eigen::VectorXd r(n);
+  const Status status = cone.solve(contacts.data(), problem.contacts);
+  result.sweeps += cone.sweep_count();
+  result.newton_steps += cone.newton_count();
   for (int i = 0; i < n; ++i)
   {
     r(i) = cone.force(i);
   }
+  return status;
+}
+
+/// Where W is not semidefinite, what its negative part W₋ contributes is a correction of q, found
+/// from the solution before: r ← solution of W₊ r + (q + W₋ r).
+Result solve(const Problem & problem)
+{
+  constexpr int kCorrections = 4;
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(problem.w);
+  const Eigen::VectorXd & values = eigen.eigenvalues();
+  const Eigen::MatrixXd & vectors = eigen.eigenvectors();
+  const Eigen::MatrixXd y = values.cwiseMax(0.0).cwiseSqrt().asDiagonal() * vectors.transpose();
+  const Eigen::MatrixXd negative = vectors * values.cwiseMin(0.0).asDiagonal() * vectors.transpose();
+  Result result;
+  result.is_semidefinite = values.minCoeff() >= -1e-12 * values.maxCoeff();
+  Eigen::VectorXd r = Eigen::VectorXd::Zero(problem.q.size());
+  const auto start = std::chrono::steady_clock::now();
+  for (int k = 0; k <= (result.is_semidefinite ? 0 : kCorrections); ++k)
+  {
+    const Eigen::VectorXd q = problem.q + negative * r;
+    result.status = solve(problem, y, q, result, r);
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.residual = residual(problem, r);
-  result.is_semidefinite =
-    eigen.eigenvalues().minCoeff() >= -1e-12 * eigen.eigenvalues().maxCoeff();
   return result;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Boxes thrown on the ground, with all their corners: whatever happens, runs end, energy does not
-// rise, nothing is inside, and what rests is carried. Runs that events hardly let advance say so.
+// Boxes thrown on the ground, with contacts at all corners: in every case runs end, energy does not
+// increase, nothing penetrates, and bodies at rest are supported. Runs with too many events to
+// advance report that.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -437,7 +438,7 @@ bool is_paradox(const Scenario & scenario, const Simulation & simulation)
 }
 
 /// Impulses that turn a wheel of next to no inertia by radians in a step: feet are seen centimetres
-/// too late, and have to be brought back to the ground all the same.
+/// too late, and must be brought back to the ground nevertheless.
 TEST(RimlessWheel, when_struck_hard_in_fixed_steps_expect_every_step_made_and_feet_on_the_ground)
 {
   const int seeds = is_campaign() ? 200 : 8;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Constraints that come and go in time: thesis 5.1 to 5.3 and 6.1, benchmark 15, exact classics.
+// Constraints that are enforced and released in time: thesis 5.1 to 5.3 and 6.1, benchmark 15,
+// exact classics.
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -632,7 +633,7 @@ run: {until: 2, integrator: dopri5}
 
 TEST(Switching, when_a_constraint_is_switched_on_and_off_expect_impulse_and_momentum)
 {
-  // Two masses; at 1 s they are coupled (plastic), at 2 s let go.
+  // Two masses; at 1 s they are coupled (plastic), at 2 s released.
   const std::string text = R"(
 system: {coordinates: [x, y], kinetic: (2*dx^2 + dy^2)/2}
 constraints: [{name: couple, type: formula, level: velocity, rows: [dx - dy], active: false}]

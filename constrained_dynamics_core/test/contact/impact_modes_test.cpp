@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 // Impacts against solutions that need no solver: every combination of contacts that separate, stick
-// and slide, tried one by one; closed forms; derivatives where the slip turns.
+// and slide, tried one by one; closed forms; derivatives where the slip direction changes.
 #include <array>
 #include <cmath>
 #include <cstdio>

@@ -805,7 +805,7 @@ TEST(RandomImpacts, when_separable_contacts_rub_expect_solutions_and_no_wrong_on
   EXPECT_LE(worst_direction, 1e-8);
   EXPECT_LE(worst_gap, 1e-10);
   EXPECT_LE(worst_energy, 1e-12);
-  // A search among that many modes may miss the solution; it says so. One in a thousand at most.
+  // A search among that many modes may fail, with a status. One in a thousand at most.
   EXPECT_LE(unsolved, count / 1000);
 }
 

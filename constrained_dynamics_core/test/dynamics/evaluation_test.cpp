@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Whatever is read from a workspace belongs to its state, or is NaN.
+// All values read from a workspace belong to its state or are NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,9 @@
 
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
 #include "constrained_dynamics/dynamics/dynamics.hpp"
+#include "constrained_dynamics/formulations/evaluation.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
+#include "constrained_dynamics/model/control_state_system.hpp"
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 
 namespace constrained_dynamics
@@ -212,6 +214,71 @@ TEST(Evaluation, when_a_row_is_redundant_expect_the_articulated_body_to_decline_
   Workspace workspace(both, state);
   EXPECT_EQ(workspace.rank_report().nominal_rank, 2);
   EXPECT_EQ(both.solve(0.0, state.q, state.u, inputs, workspace), Status::kOk);
+}
+
+TEST(Evaluation, when_the_workspace_is_of_another_dynamics_expect_refusal_and_no_change)
+{
+  const auto system =
+    RigidBodySystem::from_urdf_file(std::string(CD_CONFIG) + "/robots/four_bar.urdf");
+  const ConstraintSet set(
+    system, {std::make_shared<FrameCoincidence>(
+              "loop", *system, "coupler_tip", "rocker_tip", std::vector<std::string>{"x", "z"})});
+  const Dynamics dynamics(set);
+  const Dynamics copy = dynamics;
+  const Dynamics other(set);  // of equal sizes
+  State state{0.0, Eigen::Vector3d(0.3, 1.2, 2.2), Eigen::Vector3d::Zero()};
+  Workspace workspace(dynamics, state);
+  const Eigen::VectorXd inputs = Eigen::VectorXd::Zero(system->input_count());
+  ASSERT_EQ(dynamics.project_position(0.0, state.q, workspace), Status::kOk);
+  ASSERT_EQ(copy.solve(0.0, state.q, state.u, inputs, workspace), Status::kOk);
+  const Eigen::VectorXd before = workspace.solution().acceleration;
+  Reduction reduction(other);
+  EXPECT_EQ(other.set_state(0.0, state.q, state.u, workspace), Status::kForeignWorkspace);
+  EXPECT_EQ(other.evaluate_rows(workspace), Status::kForeignWorkspace);
+  EXPECT_EQ(other.evaluate_rows(0.0, state.q, state.u, workspace), Status::kForeignWorkspace);
+  EXPECT_EQ(other.evaluate_terms(workspace), Status::kForeignWorkspace);
+  EXPECT_EQ(other.solve(inputs, workspace), Status::kForeignWorkspace);
+  EXPECT_EQ(other.solve(0.0, state.q, state.u, inputs, workspace), Status::kForeignWorkspace);
+  EXPECT_EQ(other.reduce(workspace, reduction), Status::kForeignWorkspace);
+  EXPECT_EQ(other.solve(inputs, reduction, workspace), Status::kForeignWorkspace);
+  EXPECT_EQ(other.project_position(0.0, state.q, workspace), Status::kForeignWorkspace);
+  EXPECT_EQ(other.project_velocity(0.0, state.q, state.u, workspace), Status::kForeignWorkspace);
+  EXPECT_EQ(workspace.solution().acceleration, before);
+  Reduction small{Dynamics(ConstraintSet(system))};
+  EXPECT_EQ(dynamics.reduce(workspace, small), Status::kSizeMismatch);
+}
+
+TEST(Evaluation, when_the_formulation_cannot_solve_the_system_expect_refusal_that_says_why)
+{
+  const auto tree = make_formulation("articulated_body");
+  const auto robot =
+    RigidBodySystem::from_urdf_file(std::string(CD_CONFIG) + "/robots/four_bar.urdf");
+  const auto refusal = [&](const ConstraintSet & set, const DynamicsOptions & options)
+  {
+    try
+    {
+      const Dynamics dynamics(set, options, tree);
+    }
+    catch (const std::invalid_argument & error)
+    {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const ConstraintSet set(robot);
+  EXPECT_EQ(refusal(set, {}), "");
+  EXPECT_EQ(formulation_names(ConstrainedSystem(set, {})).back(), "articulated_body");
+  DynamicsOptions loose;
+  loose.rank.singular_tolerance = 1e-3;
+  EXPECT_EQ(
+    refusal(set, loose),
+    "formulation articulated_body: the singular tolerance is 0.001; allowed: up to 1e-05");
+  const ConstraintSet with_states(make_control_state_system(robot));
+  EXPECT_EQ(
+    refusal(with_states, {}),
+    "formulation articulated_body: the system is no tree of bodies; allowed: systems of robots "
+    "and bodies whose controls are no states");
+  EXPECT_EQ(formulation_names(ConstrainedSystem(with_states, {})), formulation_names());
 }
 
 TEST(Evaluation, when_the_state_does_not_fit_expect_refusal_that_names_it)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// What counts as zero is decided against the size that a row could have: turning the base, scaling
-// rows, or adding rows that say nothing changes no answer.
+// Zero is judged relative to the size that a row could have: rotating the base, scaling rows, or
+// adding redundant rows does not change any result.
 
 #include <cmath>
 #include <memory>
@@ -244,6 +244,34 @@ TEST(RankDecision, when_rows_are_scaled_expect_the_same_motion_and_scaled_multip
     expect_same_motion(answer, plain, number(factor));
     EXPECT_NEAR(answer.multipliers(0) * factor, plain.multipliers(0), 1e-12);
     EXPECT_NEAR(answer.multipliers(1), plain.multipliers(1), 1e-12);
+  }
+}
+
+TEST(RankDecision, when_small_accelerations_contradict_beside_huge_ones_expect_inconsistent)
+{
+  AnalyticDescription description;
+  description.coordinates = {"x", "y", "z"};
+  description.kinetic = "(dx^2 + dy^2 + 1e-20*dz^2)/2";  // beside hardly any inertia, too
+  for (const double force : {0.0, 1e3, 1e7, 1e11})
+  {
+    description.potential = number(-force) + "*x";
+    const auto system = make_analytic_system(description);
+    const auto solve_with = [&](const std::vector<std::string> & formulas, const std::string & name)
+    {
+      const auto rows =
+        std::make_shared<FormulaConstraint>("rows", *system, RowLevel::kAcceleration, formulas);
+      return solve(
+        Dynamics(ConstraintSet(system, {rows}), {}, make_formulation(name)),
+        {0.0, Eigen::Vector3d::Zero(), Eigen::Vector3d::Zero()});
+    };
+    for (const std::string & name : formulation_names())
+    {
+      const Answer twice = solve_with({"ddz", "ddy - 0.25", "3*ddy - 0.75"}, name);
+      EXPECT_EQ(twice.status, Status::kOk) << name << ", force " << force;
+      EXPECT_NEAR(twice.acceleration(1), 0.25, 1e-15 * (1.0 + force)) << name;
+      const Answer answer = solve_with({"ddz", "ddy - 0.25", "3*(ddy - 0.75)"}, name);
+      EXPECT_EQ(answer.status, Status::kInconsistent) << name << ", force " << force;
+    }
   }
 }
 

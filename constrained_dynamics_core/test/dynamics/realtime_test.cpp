@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// The real-time rule on every example: no allocation and no lock in a cycle, whatever its status,
-// and nothing that is not finite in an output.
+// The real-time rule on every example: no allocation and no lock in a cycle, for any status, and
+// only finite outputs.
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>

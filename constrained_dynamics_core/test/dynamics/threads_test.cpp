@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// What is constant may be shared: threads with a Workspace each get the bits that one alone gets.
+// Constant objects may be shared: threads with one Workspace each get bitwise the same results as a
+// single thread.
 #include <atomic>
 #include <cstddef>
 #include <cstring>

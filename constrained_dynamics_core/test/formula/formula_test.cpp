@@ -338,7 +338,7 @@ TEST(Formula, when_input_is_wrong_expect_a_message_that_says_where_and_what)
     {"p()", {"column 3", "'p' takes one name", "found ')'"}},
     {"p(2)", {"column 3", "takes one name"}},
     {"p(x+y)", {"column 4", "expected ')'", "found '+'", "backquotes"}},
-    {"p(hand)", {"column 3", "'p' knows no 'hand'"}},
+    {"p(hand)", {"column 3", "'p' does not accept 'hand'"}},
     {"p(bad)", {"variable index -7", "0 to 99999"}},
     {"p(huge)", {"variable index 1073741824"}},
     {"p(throws)", {"column 3", "no frame throws"}},

@@ -279,7 +279,8 @@ TEST(KaneNonminimal, when_nominally_redundant_rows_drift_apart_expect_no_locking
   EXPECT_EQ(c.solve(), Status::kOk);
   EXPECT_EQ(c.solution.rank, 1);
   EXPECT_NEAR(c.solution.acceleration(1), 2.0, 1e-6);
-  // Farther away the rows that were taken for one are missed noticeably, and the status says so.
+  // Farther away, the rows that were treated as one have a noticeable residual, and the status
+  // reports it.
   c.A(1, 1) = 1e-4;
   EXPECT_EQ(c.solve(), Status::kInconsistent);
   EXPECT_EQ(c.solution.rank, 1);

@@ -559,7 +559,7 @@ TEST(ControlStates, when_names_do_not_fit_expect_refusals_that_say_which)
     refusal([] { make_control_state_system(nullptr); }).find("null system"), std::string::npos);
   EXPECT_NE(
     refusal([&] { make_control_state_system(make_control_state_system(robot)); })
-      .find("driven speeds already"),
+      .find("already has driven speeds"),
     std::string::npos);
 }
 
@@ -629,7 +629,7 @@ struct Spacecraft
   }
 };
 
-/// The law as inputs of a run; the row shall be 0.
+/// The law as inputs of a run; the row must stay at 0.
 class LawOfRun : public InputLaw
 {
 public:

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 // RigidBodySystem: kinematics against finite differences on the manifold, inertia and forces
-// against energies, hand values and twins.
+// against energies, hand-computed values and equivalent systems.
 #include <cmath>
 #include <fstream>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Robot descriptions: what is read, and what is refused and how.
+// Robot descriptions: what is read, what is rejected, and with which message.
 #include <clocale>
 #include <cmath>
 #include <filesystem>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Robots described in SDF: twins of URDF robots, hand values, and what is refused. The files of
-// test/robots/hostile are read by robot_xml_test.
+// Robots described in SDF: equivalents of URDF robots, hand-computed values, and rejected files.
+// The files of test/robots/hostile are read by robot_xml_test.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -715,7 +715,7 @@ TEST(SdfRobot, when_document_is_damaged_expect_refusal_or_finite_placements)
     }
     const auto data = system->make_data();
     const Eigen::VectorXd u = Eigen::VectorXd::Zero(system->speed_count());
-    // Finite but huge numbers may overflow later; then the status says so.
+    // Finite but huge numbers may overflow later; then the status reports it.
     if (
       system->update_kinematics(0.0, system->neutral_coordinates(), u, *data) == Status::kOk &&
       system->update_dynamics(*data) == Status::kOk)

@@ -480,7 +480,7 @@ TEST(Cli, when_contacts_strike_expect_events_in_table_json_and_csv)
   EXPECT_THAT(lines[1], HasSubstr(",floor,impact,"));
   const Output paradox = cdyn({"run", CD_CONFIG "/scenarios/painleve_rod.yaml", "--set", "mu=2"});
   EXPECT_EQ(paradox.exit_code, 3);
-  EXPECT_THAT(paradox.err, HasSubstr("no_unique_solution: rigid contact with this much dry"));
+  EXPECT_THAT(paradox.err, HasSubstr("no_unique_solution: a rigid contact with this much dry"));
   EXPECT_EQ(cdyn({"run", ball, "--events", csv, "--csv", csv}).exit_code, 2);
 }
 
@@ -723,6 +723,44 @@ TEST(Cli, when_formulations_are_compared_expect_agreement_times_drift_and_energy
   EXPECT_EQ(none["until"].as<double>(), 0.1);
   EXPECT_TRUE(none["formulations"]["auto"]["run_without_stabilisation"].IsNull());
   EXPECT_EQ(cdyn({"compare", scenario, "--until", "0.1", "--quiet"}).out, "");
+}
+
+TEST(Cli, when_the_recursion_is_named_expect_it_used_or_refused_with_the_reason)
+{
+  const std::string linkage = CD_CONFIG "/scenarios/four_bar.yaml";
+  const Output solved = cdyn({"solve", linkage, "--formulation", "articulated_body"});
+  ASSERT_EQ(solved.exit_code, 0) << solved.err;
+  const YAML::Node one = YAML::Load(solved.out);
+  const YAML::Node other =
+    YAML::Load(cdyn({"solve", linkage, "--formulation", "kane_minimal"}).out);
+  EXPECT_EQ(one["formulation"].as<std::string>(), "articulated_body");
+  EXPECT_NEAR(
+    one["multipliers"]["loop/x"].as<double>(), other["multipliers"]["loop/x"].as<double>(), 1e-9);
+  // A textbook system has no tree of bodies.
+  const std::string pendulum = file("recursion.yaml", kPendulum);
+  const Output refused = cdyn({"check", pendulum, "--set", "formulation=articulated_body"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("formulation articulated_body: the system is no tree"));
+  // Compared where it applies.
+  const Output compared = cdyn({"compare", linkage, "--until", "0.05", "--quiet", "--json", "-"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  const YAML::Node report = YAML::Load(compared.out)["formulations"];
+  EXPECT_EQ(report.size(), formulation_names().size() + 1);
+  EXPECT_LE(report["articulated_body"]["deviation"]["udot"].as<double>(), 1e-11);
+  EXPECT_TRUE(report["articulated_body"]["run"]["completed"].as<bool>());
+}
+
+TEST(Cli, when_the_recursion_declines_a_state_expect_its_status_and_what_solves_it)
+{
+  // A ball that slides: friction is a given multiplier.
+  const std::string ball = CD_CONFIG "/scenarios/sliding_ball.yaml";
+  const Output run = cdyn({"run", ball, "--formulation", "articulated_body", "--quiet"});
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_THAT(run.err, HasSubstr("declined: this formulation leaves the state to others"));
+  const Output compared = cdyn({"compare", ball, "--until", "0.05"});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("articulated_body"));
+  EXPECT_THAT(compared.out, HasSubstr("declined"));
 }
 
 TEST(Cli, when_inertia_is_singular_expect_compare_to_name_what_does_not_exist)

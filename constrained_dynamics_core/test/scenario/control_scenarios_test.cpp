@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Scenarios whose controls are states, and what inputs cannot change.
+// Scenarios whose controls are states, and motions that inputs cannot influence.
 #include <cmath>
 #include <memory>
 #include <string>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Every scenario of the gallery × random states on its manifold × every formulation: one motion,
-// one split of forces, and Gauss' least constraint. A new scenario joins by lying in its folder.
+// Every scenario of the gallery × random states on its manifold × every formulation: the same
+// motion and distribution of forces, and Gauss' principle. A new scenario in the folder is included
+// automatically.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -350,7 +351,7 @@ TEST_P(Gallery, when_states_are_random_on_the_manifold_expect_every_pair_to_agre
       const Inertia kind = kind_of(rows.Q);
       for (std::size_t i = 0; i < contenders_.size(); ++i)
       {
-        // A formulation that does not exist for a system says so.
+        // A formulation that does not exist for a system returns that as its status.
         const std::string & name = contenders_[i].name;
         const bool may_refuse = kind != Inertia::kPositive && needs_positive_inertia(name);
         const bool must_refuse = kind == Inertia::kNot && needs_positive_inertia(name);

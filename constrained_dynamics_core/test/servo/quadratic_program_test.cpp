@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// The quadratic program behind the limits of servo laws: answers against the conditions of
-// optimality alone, which need no second solver; hostile input; no allocation.
+// The quadratic program behind the limits of servo laws: results checked by the conditions of
+// optimality, which need no second solver; invalid input; no allocation.
 #include "servo/quadratic_program.hpp"
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Robots under a servo law: published torques of a four-bar, an arm that writes on a wall and
+// Robots under a servo law: published torques of a four-bar, an arm that moves on a wall and
 // pushes, two arms with one box, a humanoid on two feet.
 
 #include <algorithm>

@@ -305,7 +305,7 @@ TEST(ServoRuntime, when_a_reference_is_given_expect_it_joined_followed_and_held_
   const auto & result = loop.runtime->servo().result();
   EXPECT_LT((loop.runtime->servo().reference(0).position - given.position).norm(), 1e-12);
   EXPECT_LT(result.error.head(2).norm(), 1e-3);
-  // It moves on, and then nobody says anything any more.
+  // It keeps moving, and then no reference is given any more.
   given.velocity(1) = 0.1;
   ASSERT_TRUE(loop.runtime->give_reference(0, given, true));
   ServoMode mode = ServoMode::kFollow;

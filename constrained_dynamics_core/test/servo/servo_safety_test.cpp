@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// The servo law where it is hard: singular states, starts at rest, hostile numbers, and the rule of
-// real time in all of them.
+// The servo law in difficult cases: singular states, starts at rest, invalid numbers, and real-time
+// safety in all of them.
 
 #include <algorithm>
 #include <cmath>

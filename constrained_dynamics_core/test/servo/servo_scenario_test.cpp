@@ -352,7 +352,8 @@ TEST(ServoScenario, when_limits_of_motion_are_given_expect_them_in_the_law_or_re
   EXPECT_TRUE(servo.result().at_motion_limit[0]);
   EXPECT_FALSE(servo.result().at_motion_limit[1]);
   EXPECT_THAT(
-    message_of(system + "{position: model}}\n"), HasSubstr("position: model: allowed for robots"));
+    message_of(system + "{position: model}}\n"),
+    HasSubstr("position: model: allowed only for robots"));
   EXPECT_THAT(message_of(system + "{position: {z: [0, 1]}}}\n"), HasSubstr("limits.position.z"));
   EXPECT_THAT(message_of(system + "{position: {x: [1, 0]}}}\n"), HasSubstr("lower < upper"));
   EXPECT_THAT(message_of(system + "{velocity: -1}}\n"), HasSubstr("limits.velocity: -1"));

@@ -5,7 +5,7 @@
 // data/reference. Robots: servo_robots_test.cpp.
 //
 // Tolerances of the thesis' systems as in thesis_systems_test.cpp: states 1e-9, a thousand times
-// what the integrator was asked for; accelerations and torques 1e-8.
+// the tolerance of the integrator; accelerations and torques 1e-8.
 
 #include <cmath>
 #include <iostream>

@@ -420,7 +420,7 @@ run: {until: 6}
   return cases;
 }
 
-// R22: whatever the step is, a run whose end is wrong by more than the tolerance says so.
+// R22: for any step, a run whose end is wrong by more than the tolerance reports it.
 TEST(Accuracy, when_steps_grow_a_thousandfold_expect_every_wrong_run_to_say_so)
 {
   constexpr double kTolerance = 1e-3;
@@ -677,7 +677,8 @@ TEST(Limits, when_settings_are_bad_expect_them_named)
   EXPECT_THAT(message("run.limits=bounce"), ::testing::HasSubstr("report, stop, ignore"));
   EXPECT_THAT(message("run.limits={kind: stop, restitution: 2}"), ::testing::HasSubstr("0 to 1"));
   EXPECT_THAT(
-    message("run.limits={kind: report, restitution: 0.5}"), ::testing::HasSubstr("stop only"));
+    message("run.limits={kind: report, restitution: 0.5}"),
+    ::testing::HasSubstr("only with kind: stop"));
   EXPECT_THAT(message("run.error_tolerance=0"), ::testing::HasSubstr("error_tolerance"));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// The workloads of `make bench`, without peers and clock: they are what their table says, and every
-// formulation solves them to the accuracy that the benchmark asks for.
+// The workloads of `make bench`, without peers and timing: they match their table, and every
+// formulation solves them to the accuracy that the benchmark requires.
 #include <map>
 #include <memory>
 #include <ostream>

@@ -4,7 +4,7 @@
 // Blajer's rolling disk in the three ways of the paper: six speeds with reactions (6.11, 6.12),
 // five independent coordinates (6.17 to 6.19) and three independent quasi-velocities (6.26
 // to 6.28), against the printed formulas. Where a printed formula is wrong, the number of the
-// correction (B1 to B17) stands beside it.
+// correction (B1 to B17) is given.
 
 #include <cmath>
 #include <iostream>

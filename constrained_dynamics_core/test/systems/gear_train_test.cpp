@@ -565,7 +565,7 @@ TEST(GearTrain, when_speeds_are_selected_once_expect_hardly_any_search)
   // An elimination of 41 dense rows would take 41³/3 multiplications.
   EXPECT_LE(20 * named.multiplications, 41 * 41 * 41 / 3);
   // A rate of one Euler parameter is singular at every half turn; the arm makes four turns and the
-  // sun 27, so speeds are chosen anew some dozens of times.
+  // sun 27, so speeds are chosen again some dozens of times.
   const auto euler = work_of_run(
     "gear_train_euler", "{kind: coordinate_partition_selected, independent: [darm_e3]}", 15.0,
     evaluations);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// MuJoCo as a plant that this project did not write: first that both see the same robot, then loops
-// that our laws close around it.
+// MuJoCo as an independent plant: first that both have the same robot, then control loops of our
+// laws around it.
 #include <cmath>
 #include <functional>
 #include <iostream>

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 // Robots with loops and tools: N-four-bar, Bricard, four-bar, slider-crank, Panda with a cutter,
-// against the public benchmarks' numbers, exact reductions, minimal twins and invariants. Every run
-// prints what it measured.
+// against the public benchmarks' numbers, exact reductions, equivalent minimal systems and
+// invariants. Every run prints what it measured.
 
 #include <cmath>
 #include <fstream>

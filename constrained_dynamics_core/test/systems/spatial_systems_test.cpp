@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 // The spatial slider-crank (benchmark 6) and the heavy top in full coordinates (benchmark 19),
-// against their minimal twins, invariants and published solutions.
+// against equivalent minimal systems, invariants and published solutions.
 
 #include <algorithm>
 #include <cmath>

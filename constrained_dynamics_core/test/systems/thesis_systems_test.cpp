@@ -4,7 +4,7 @@
 // Bajodah's thesis, examples 2.1, 2.2, 3.1, 4.1, 4.2: scenario files against data/reference.
 //
 // Tolerances. One-shots: 1e-11 relative, rounding of a small linear system. States of runs: 1e-9,
-// a thousand times what the integrator was asked for. Accelerations and forces: states times
+// a thousand times the tolerance of the integrator. Accelerations and forces: states times
 // Lipschitz constants of about 10, hence 1e-8.
 
 #include <algorithm>

@@ -104,11 +104,11 @@ private:
   using Markers = TopicWriter<visualization_msgs::msg::MarkerArray>;
 
   std::shared_ptr<const constrained_dynamics::Dynamics> dynamics_;
-  MarkerStyle style_;
   std::uint64_t sequence_ = 0;
   std::unique_ptr<Forces> forces_;
   std::vector<std::pair<int, std::unique_ptr<Wrench>>> wrenches_;  // with their constraint
   std::unique_ptr<Markers> markers_;                               // null: none
+  constrained_dynamics::ForceDrawing drawing_;                     // what they show
 };
 
 }  // namespace constrained_dynamics_ros

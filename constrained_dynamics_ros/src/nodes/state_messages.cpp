@@ -46,7 +46,7 @@ const sensor_msgs::msg::JointState & JointStates::write(
 LinkTransforms::LinkTransforms(const System & system, const std::string & world_frame)
 : system_(system)
 {
-  const auto * robots = dynamic_cast<const constrained_dynamics::RigidBodySystem *>(&system);
+  const constrained_dynamics::RigidBodySystem * robots = system.underlying().as_robot();
   if (robots == nullptr)
   {
     return;

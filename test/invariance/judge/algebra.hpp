@@ -174,7 +174,7 @@ bool solve(const Matrix & m, Vector & rhs);
 /// singular vectors of the directions above 1e-45 of the largest.
 struct RowSvd
 {
-  Vector singular_values;  ///< one a row of m; zeros beyond those of U
+  Vector singular_values;  ///< one per row of m; zeros beyond those of U
   Matrix left;             ///< U
   Matrix rotated;          ///< U m = diag(σ) Vᵀ
 };

@@ -14,7 +14,7 @@
 namespace invariance
 {
 
-/// Something that the judge does not know; the message names it.
+/// A feature that the judge does not support; the message names it.
 struct Unsupported : std::runtime_error
 {
   using std::runtime_error::runtime_error;
@@ -52,8 +52,8 @@ Real number_of(const std::string & text, const Names & names);
 /// Names of the variables that a formula needs, through the definitions, each once.
 std::vector<std::string> variables_of(const Expression & formula, const Names & names);
 
-/// A value with its first and second derivatives. Each has a size: what it could be, with every sum
-/// taken in absolute values and every variable as large as its own size.
+/// A value with its first and second derivatives. Each has a size: the value that it could have,
+/// with absolute values in every sum and every variable as large as its own size.
 struct Jet
 {
   Real value = 0;

@@ -12,7 +12,7 @@ namespace invariance
 {
 
 /// Rows of constraints between two frames.
-/// @return false where the type is none of them.
+/// @return false if the type is not one of them.
 bool add_frame_rows(
   const YAML::Node & item, const std::string & name, const std::string & type,
   const Document & document, const Robots & robots, const Real & time, std::vector<Row> & rows);

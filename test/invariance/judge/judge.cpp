@@ -444,6 +444,36 @@ std::vector<Wrench> wrenches_of(
   return out;
 }
 
+/// How far the worst row is missed, relative to what it could be made of. What data within 1e3 ε
+/// explain is no contradiction.
+double contradiction(const Evaluation & e, const Vector & acceleration, const Vector & free)
+{
+  Real bias_size = 0;
+  for (std::size_t i = 0; i < e.rows.size(); ++i)
+  {
+    bias_size += e.scale[i] * e.rows[i].b_size;
+  }
+  const Real stretch = e.rows.empty() ? Real(0) : e.svd.singular_values[0];
+  const Real rounding =
+    data_tolerance() * (bias_size + stretch * (norm(acceleration) + norm(free)));
+  Real worst = 0;
+  for (std::size_t i = 0; i < e.rows.size(); ++i)
+  {
+    const Row & row = e.rows[i];
+    const Real missed = abs(dot(row.a, acceleration) - row.b);
+    if (e.scale[i] * missed > rounding)
+    {
+      Real own = row.b_size;
+      for (std::size_t j = 0; j < acceleration.size(); ++j)
+      {
+        own += row.a_size[j] * abs(acceleration[j]);
+      }
+      worst = std::max<Real>(worst, missed / own);
+    }
+  }
+  return worst.convert_to<double>();
+}
+
 void fill_verdict(const Document & document, State state, Verdict & verdict)
 {
   std::unique_ptr<System> system = make_system(document, state);
@@ -549,25 +579,7 @@ void fill_verdict(const Document & document, State state, Verdict & verdict)
     multiplier_tolerance[i] = most * weight[i];
   }
 
-  Real missed = 0;
-  Real wanted = 0;
-  Real bias_size = 0;
-  for (std::size_t i = 0; i < e.rows.size(); ++i)
-  {
-    const Row & row = e.rows[i];
-    const Real miss = e.scale[i] * (dot(row.a, answer.acceleration) - row.b);
-    missed += miss * miss;
-    wanted += e.scale[i] * e.scale[i] * row.b * row.b;
-    bias_size += e.scale[i] * row.b_size;
-  }
-  const Real stretch = e.rows.empty() ? Real(0) : e.svd.singular_values[0];
-  const Real all = sqrt(wanted) + stretch * norm(answer.acceleration);
-  // What data within 1e3 ε explain is no contradiction.
-  const Real rounding =
-    data_tolerance() *
-    (bias_size + stretch * (norm(answer.acceleration) + norm(free.acceleration)));
-  missed = sqrt(missed);
-  verdict.inconsistency = missed > rounding ? Real(missed / all).convert_to<double>() : 0.0;
+  verdict.inconsistency = contradiction(e, answer.acceleration, free.acceleration);
   verdict.acceleration = rounded(answer.acceleration);
   verdict.constraint_force = rounded(answer.constraint_force);
   verdict.acceleration_tolerance = rounded(acceleration_tolerance);

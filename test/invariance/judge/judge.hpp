@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-/// A second opinion on constrained dynamics, in 50 digits. It reads the scenario file and the robot
-/// descriptions by itself and shares no code with the library that it judges.
+/// An independent solution of constrained dynamics in 50 digits. It has its own readers of scenario
+/// files and robot descriptions and shares no code with the library that it judges.
 namespace invariance
 {
 
@@ -21,32 +21,32 @@ struct Given
   std::vector<double> inputs;  ///< τ
 };
 
-/// What a constraint between two frames exerts on body A, in axes of the world; on body B the
-/// opposite.
+/// The wrench that a constraint between two frames exerts on body A, in world axes; body B receives
+/// the opposite.
 struct Wrench
 {
   std::string constraint;
-  std::array<double, 3> point{};   ///< about which the torque counts [m]
+  std::array<double, 3> point{};   ///< to which the torque refers [m]
   std::array<double, 3> force{};   ///< [N]
   std::array<double, 3> torque{};  ///< [N m]
   double force_tolerance = 0.0;    ///< of each component
   double torque_tolerance = 0.0;   ///< of each component
 };
 
-/// What is right at that state. "Right" means exact for data within 1e3 ε (ε = 2.2e-16) of those
-/// given; the tolerances say how much such data may change a result.
+/// The correct result at that state: exact for data within 1e3 ε (ε = 2.2e-16) of those given. The
+/// tolerances state how much a result may change within these data.
 struct Verdict
 {
   bool supported = false;
   std::string unsupported;        ///< the key or type that the judge does not know
   std::vector<std::string> rows;  ///< names of the active rows, in order
-  std::vector<double> sizes;      ///< what each row's derivative could be: sums in absolute values
-  /// Of diag(1/size) A, descending, relative to the largest but at least to 1: a row that is
-  /// nothing but rounding stays small although it is the only one.
+  std::vector<double> sizes;      ///< possible sizes of the rows' derivatives
+  /// Of diag(1/size) A, descending, relative to the largest but at least to 1: a row that is only
+  /// round-off stays small even if it is the only one.
   std::vector<double> singular_values;
   int rank_exact = 0;    ///< directions above 1e3 ε: these must be enforced
   int rank_regular = 0;  ///< directions above the singular tolerance (1e-8)
-  /// Directions above the singular tolerance in general, at states around this one that meet the
+  /// Directions above the singular tolerance in general, at states around this one that satisfy the
   /// position rows: more than `rank_regular` in a singular position.
   int rank_nominal = 0;
   std::vector<double> acceleration;            ///< u̇, directions below 1e3 ε taken as redundant
@@ -56,7 +56,7 @@ struct Verdict
   std::vector<double> multipliers;  ///< least ‖diag(1/weight) λ‖ (`options.characteristic_length`)
   std::vector<double> multiplier_tolerance;  ///< elementwise
   std::vector<Wrench> wrenches;              ///< of constraints between frames, in order
-  double inconsistency = 0.0;                ///< distance of b from range(A), relative
+  double inconsistency = 0.0;                ///< of the row that is missed most, relative
   double power = 0.0;                        ///< λᵀ A u [W]
 };
 

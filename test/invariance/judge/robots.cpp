@@ -384,7 +384,7 @@ const Joint & Robots::simple_joint(const std::string & name) const
       return joint;
     }
   }
-  throw Unsupported("joint '" + name + "', which is no joint of one degree of freedom");
+  throw Unsupported("joint '" + name + "', which is not a joint with one degree of freedom");
 }
 
 void Robots::add_joint_terms(const YAML::Node & system)

@@ -36,8 +36,8 @@ struct Joint
 
 /// How a point of a body moves: v = Σ J_k u_k over the columns, ω likewise. Rates are those at u̇ =
 /// 0, so that the rate of the velocity is the acceleration there. Sizes: every sum in absolute
-/// values, so that they do not change when the world is turned or shifted. A lever is the way from
-/// the joint to the point along the bodies between.
+/// values, so that they do not change if the world is rotated or shifted. A lever is the distance
+/// from the joint to the point along the bodies between.
 struct PointMotion
 {
   MovingTriple position = still(zero3());
@@ -61,8 +61,8 @@ struct FrameMotion : PointMotion
 };
 
 /// Robots and bodies, by geometry: a joint's axis and place in the world give its column of every
-/// Jacobian; first derivatives in time give what the motion at u̇ = 0 asks for; Q and P follow body
-/// by body from Newton's and Euler's equations.
+/// Jacobian; first derivatives in time give the forces required by the motion at u̇ = 0; Q and P
+/// follow body by body from Newton's and Euler's equations.
 class Robots : public System
 {
 public:

@@ -12,15 +12,15 @@
 namespace invariance
 {
 
-/// What a formula, or a row over coordinates, may use: a quantity that moves with the system. Sizes
-/// are what the numbers could be, with sums in absolute values.
+/// A quantity of the system that a formula, or a row over coordinates, may use. Sizes are the
+/// values that the numbers could have, with absolute values in sums.
 struct Variable
 {
   int level = 0;    ///< 0: function of q and t, 1: of u too, 2: of u̇ too
   Real value = 0;   ///< at u̇ = 0
   Real rate = 0;    ///< its derivative in time at u̇ = 0 (levels 0 and 1)
   Real second = 0;  ///< its second derivative at u̇ = 0 (level 0)
-  /// n: what u̇ does to the first derivative in time that contains it: ∂(rate)/∂u for level 0,
+  /// n: derivative by u̇ of the first time derivative that contains it: ∂(rate)/∂u for level 0,
   /// ∂(value)/∂u for level 1, ∂(value)/∂u̇ for level 2.
   Vector row;
   Real value_size = 0;

@@ -28,8 +28,8 @@ enum class Answer : std::uint8_t
 /// "no", "yes", "unknown".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Answer answer) noexcept;
 
-/// What kind of row this is, as a one-form ω = Σ a_k dq_k + a_0 dt on the space of coordinates and
-/// time. A row at position level is exact by its nature.
+/// Properties of a row as a one-form ω = Σ a_k dq_k + a_0 dt on the space of coordinates and time.
+/// A row on position level is always exact.
 struct RowIntegrability
 {
   std::string name;  ///< "constraint/label"
@@ -38,7 +38,7 @@ struct RowIntegrability
   Answer homogeneous = Answer::kUnknown;  ///< a_0 = 0
   /// dω = 0: lecture notes eqs. 3, 4.
   Answer exact = Answer::kUnknown;
-  /// ω ∧ dω = 0: the row is holonomic by itself.
+  /// ω ∧ dω = 0: the row alone is holonomic.
   Answer integrable_alone = Answer::kUnknown;
   /// μ such that μ ω is closed (eq. 5), e.g. "1/x^2" or "exp(y)"; "1" for exact rows.
   std::optional<std::string> integrating_factor;
@@ -50,18 +50,18 @@ struct RowIntegrability
 struct IntegrabilityReport
 {
   std::vector<RowIntegrability> rows;
-  /// All rows together are equivalent to position rows (Frobenius).
+  /// Whether all rows together are equivalent to position rows (Frobenius).
   Answer integrable = Answer::kUnknown;
-  /// Why, in words.
+  /// The reason, in words.
   std::string reason;
   /// Rank of the rows as one-forms on (q, t) at the sample points; −1 where unknown.
   int rank = -1;
-  /// Degree of nonholonomy: how many more directions the first Lie brackets of the permitted
-  /// motions reach. 0 iff integrable; −1 where unknown.
+  /// Degree of nonholonomy: number of additional directions reached by the first Lie brackets of
+  /// the allowed motions. 0 if and only if integrable; −1 if unknown.
   int bracket_growth = -1;
 };
 
-/// Brings q (nq) onto the position rows at time t; returns whether it could.
+/// Moves q (nq) to a point where the position rows hold at time t; returns whether it succeeded.
 using PositionProjection = std::function<bool(double time, Eigen::VectorXd & q)>;
 
 /// Options of analyse_integrability.
@@ -73,15 +73,16 @@ struct IntegrabilityOptions
 };
 
 /// Decides which rows are exact and whether the set is integrable, numerically at random points of
-/// (t, q) near the given one. Rows are tested where the samples fall, the set where all position
-/// rows hold, with the position rows among its forms. Derivatives are central differences with two
-/// steps of Richardson's extrapolation; a relative size below 1e-6 counts as zero, above 1e-4 as
-/// nonzero, anything between as unknown. Rows at acceleration level and rows nonlinear in u are
-/// unknown, and a set that has one is. Everything is measured on the motions that q̇ = C u + D
-/// permits, so that quaternions and speeds of any kind are welcome. Integrating factors are sought
-/// among products of up to three simple functions of the coordinates: none found does not mean that
-/// there is none.
-/// @param project brings samples onto the position rows; may be empty where there are none.
+/// (t, q) near the given one. Single rows are tested at the samples themselves. The set is tested
+/// at points where all position rows hold, and includes them. Derivatives are central differences
+/// with two steps of Richardson extrapolation. A relative size below 1e-6 counts as zero, above
+/// 1e-4 as nonzero, and anything between as unknown. The answer is unknown for rows on acceleration
+/// level, for rows that are nonlinear in u, and for sets that contain one of these. Everything is
+/// evaluated along the motions q̇ = C u + D, so that quaternions and any choice of speeds are
+/// allowed. Integrating factors are sought among products of up to three simple functions of the
+/// coordinates; finding none does not prove that there is none.
+/// @param project moves samples to points where the position rows hold; may be empty if there are
+/// none.
 /// @throw std::invalid_argument for wrong sizes, values that are not finite or options out of
 /// range. Real-time safe: no.
 CONSTRAINED_DYNAMICS_EXPORT IntegrabilityReport analyse_integrability(

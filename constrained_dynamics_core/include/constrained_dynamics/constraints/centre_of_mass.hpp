@@ -15,18 +15,18 @@
 namespace constrained_dynamics
 {
 
-/// The centre of mass of everything that moves stays at given coordinates of the world, in chosen
+/// The centre of mass of everything that moves stays at a given position in the world, in chosen
 /// rows out of x y z. Type id "centre_of_mass". For RigidBodySystem.
 ///     φ = c − position,   φ̇ = ċ = J u,   A = J,   b = −c̈|u̇=0,   c = Σ m_i c_i / Σ m_i.
-/// Force: λ along the axis of the world, spread over all bodies by their masses; no wrench on a
-/// single body is reported.
+/// Force: λ along the axis of the world, distributed over all bodies in proportion to their masses;
+/// no wrench on a single body is reported.
 class CONSTRAINED_DYNAMICS_EXPORT CentreOfMass : public Constraint
 {
 public:
   /// @param rows names out of x y z, each once, in any order.
-  /// @param position in the world [m]; what is not in `rows` is not used.
-  /// @throw std::invalid_argument for a system that is no RigidBodySystem or has no mass, no,
-  /// unknown or repeated rows, a position that is not finite.
+  /// @param position in the world [m]; components that are not in `rows` are not used.
+  /// @throw std::invalid_argument for a system that is not a RigidBodySystem or has no mass, for
+  /// no, unknown or repeated rows, or a position that is not finite.
   CentreOfMass(
     std::string name, const System & system, const std::vector<std::string> & rows = all_rows(),
     const Eigen::Vector3d & position = Eigen::Vector3d::Zero());
@@ -34,7 +34,7 @@ public:
   /// x y z.
   static std::vector<std::string> all_rows();
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

@@ -13,8 +13,8 @@
 namespace constrained_dynamics
 {
 
-/// How the penetration x of a compliant contact moves by itself (not a spring: the motion is
-/// prescribed, and the multiplier is the force that it takes).
+/// Prescribed motion of the penetration x of a compliant contact. It is not a spring: the law
+/// prescribes the motion, and the multiplier is the force that enforces it.
 ///     linear:         ẍ = Δ1 ẋ + Δ2 x        (thesis 328; Kelvin-Voigt with Δ1 = −c/m, Δ2 = −k/m)
 ///     Hunt-Crossley:  ẍ = −(c ẋ + k) xⁿ      (thesis 368, per unit of mass), for x > 0
 struct RowLaw
@@ -25,25 +25,26 @@ struct RowLaw
     kHuntCrossley,
   };
   Kind kind = Kind::kLinear;
-  Gain velocity_gain;      ///< Δ1 [1/s], of velocity rows Δ: a number ≤ 0 or a matrix
+  Gain velocity_gain;      ///< Δ1 [1/s], or Δ of velocity rows: a number ≤ 0 or a matrix
   Gain position_gain;      ///< Δ2 [1/s²]
   double stiffness = 0.0;  ///< k ≥ 0
   double damping = 0.0;    ///< c ≥ 0
   double exponent = 1.5;   ///< n > 0
 };
 
-/// The rows of another constraint with a law of their own motion, for contacts and constraints that
-/// come into force with continuous velocities (thesis 5.4 to 5.7). Type id "compliant_row".
+/// The rows of another constraint with a prescribed motion, for contacts and constraints that are
+/// enforced without a velocity jump (thesis 5.4 to 5.7). Type id "compliant_row".
 ///
 /// Position rows x = side · φ get b ← b + side · law(x, ẋ); velocity rows ψ get b ← b + Δ1 ψ
-/// (thesis 329). The rows are on acceleration level, so that no projection moves them; φ and φ̇ are
-/// filled all the same. A contact needs one position row.
+/// (thesis 329). The rows are on acceleration level, so that projections do not change them; φ and
+/// φ̇ are filled nevertheless. A contact needs one position row.
 class CONSTRAINED_DYNAMICS_EXPORT CompliantRow : public Constraint
 {
 public:
   /// @param side +1: penetration is φ > 0; −1: φ < 0.
-  /// @throw std::invalid_argument for rows of mixed or acceleration level, Hunt-Crossley on other
-  /// rows than position rows, numbers that are positive or not finite, matrices of the wrong size.
+  /// @throw std::invalid_argument for rows of mixed or acceleration level, Hunt-Crossley on rows
+  /// other than position rows, numbers that are positive or not finite, or matrices of the wrong
+  /// size.
   CompliantRow(std::shared_ptr<const Constraint> row, const RowLaw & law, double side = 1.0);
 
   const Constraint & row() const { return *row_; }

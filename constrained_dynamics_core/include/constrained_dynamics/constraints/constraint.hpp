@@ -22,7 +22,7 @@ class FrameConstraint;
 struct ConstraintDescription;
 struct DrawnPart;
 
-/// At which level a row is given.
+/// Level at which a row is given.
 enum class RowLevel
 {
   kPosition,      ///< φ(q, t) = 0
@@ -33,12 +33,12 @@ enum class RowLevel
 /// Stable name of a level: "position", "velocity", "acceleration".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(RowLevel level) noexcept CD_NONBLOCKING;
 
-/// What is constant about one row.
+/// Constant description of one row.
 struct RowDescription
 {
   std::string label;  ///< e.g. "x", "normal"; unique within its constraint
   RowLevel level = RowLevel::kPosition;
-  bool rotational = false;  ///< φ is an angle [rad]; scaled by the characteristic length
+  bool rotational = false;  ///< φ is an angle [rad] and is scaled by the characteristic length
 };
 
 /// Views of the rows of one constraint with m rows and n speeds, to be filled:
@@ -51,15 +51,15 @@ struct RowBlock
   VectorRef bias;      ///< b (m), before stabilisation
 };
 
-/// Derivatives of the rows of one constraint with m rows while u̇ and λ are kept (E17), to be
+/// Derivatives of the rows of one constraint with m rows, with u̇ and λ held constant (E17), to be
 /// filled. Columns of `…_q` are directions of the coordinates as in SystemDerivatives.
 struct RowDerivatives
 {
-  MatrixRef residual_q;  ///< of A u̇ − b (m × n), b before stabilisation: φ̈, ψ̇ with u̇ in them
+  MatrixRef residual_q;  ///< of A u̇ − b (m × n), b before stabilisation: φ̈ or ψ̇, with u̇
   MatrixRef residual_u;  ///< ∂/∂u of the same (m × n)
   MatrixRef velocity_q;  ///< of φ̇ or ψ (m × n), 0 for acceleration rows; ∂/∂u of it is A
-  MatrixRef force_q;     ///< of Aᵀ λ (n × n): to be added to
-  MatrixRef force_u;     ///< ∂/∂u of Aᵀ λ (n × n): to be added to
+  MatrixRef force_q;     ///< of Aᵀ λ (n × n): add to it
+  MatrixRef force_u;     ///< ∂/∂u of Aᵀ λ (n × n): add to it
 };
 
 /// Scratch memory of the rows, shared by all constraints of a workspace.
@@ -70,7 +70,8 @@ struct ConstraintScratch
   Eigen::VectorXd buffer;  ///< the largest Constraint::scratch_size of the set
 };
 
-/// Names of the two bodies a wrench of a constraint acts on. "world" stands for the world.
+/// Names of the two bodies on which a wrench of a constraint acts, and of the frames; either may be
+/// "world".
 struct WrenchBodies
 {
   std::string body_a;
@@ -86,13 +87,13 @@ struct WrenchPair
   Wrench on_b;
 };
 
-/// Something that the motion cannot violate, brought to rows that are linear in the accelerations.
-/// Constant after building, bound to the System it was built for; may be shared by threads.
+/// A constraint on the motion, as rows that are linear in the accelerations. Constant after
+/// construction and bound to the System that it was built for; may be shared by threads.
 ///
-/// A new kind of constraint derives from this class (or from FrameConstraint, which needs less),
-/// implements do_evaluate and, where bodies exist, do_wrenches; it joins the conformance suite
-/// with one line. With a static `description()` in src/constraints/registry.cpp it is in scenario
-/// files, in Python and in the documentation (doc/extending.md).
+/// A new kind of constraint derives from this class (or from FrameConstraint, which is simpler) and
+/// implements do_evaluate and, if it acts on bodies, do_wrenches. One line adds it to the
+/// conformance suite. A static `description()` listed in src/constraints/registry.cpp makes it
+/// available in scenario files, in Python and in the documentation (doc/extending.md).
 class CONSTRAINED_DYNAMICS_EXPORT Constraint
 {
 public:
@@ -107,26 +108,25 @@ public:
   const std::vector<RowDescription> & rows() const { return rows_; }
   /// The system this constraint was built for.
   const System & system() const { return system_; }
-  /// Doubles needed in ConstraintScratch::buffer.
+  /// Number of doubles needed in ConstraintScratch::buffer.
   int scratch_size() const { return scratch_size_; }
 
-  /// Pairs of bodies that this constraint acts between; one pair for most, one a joint for
-  /// couplings, none where a system has no bodies or the rows do not say.
+  /// Pairs of bodies between which this constraint acts: one pair for most constraints, one per
+  /// joint for couplings, none if the system has no bodies or the rows do not determine them.
   const std::vector<WrenchBodies> & wrench_bodies() const { return wrench_bodies_; }
 
-  /// The speeds that A may have entries for, at any state; all of them unless the constraint tells.
+  /// Speeds for which A may have nonzero entries, at any state. By default all speeds.
   const std::vector<int> & speed_support() const { return speed_support_; }
 
-  /// How the constraint is drawn beside its forces; empty for what has no shape.
+  /// How the constraint is drawn, in addition to its forces; empty if it has no shape.
   std::vector<DrawnPart> drawing() const;
 
-  /// This constraint, where its rows are those of two frames; else null. Real-time safe: yes.
+  /// Returns this constraint if it is a FrameConstraint, otherwise null. Real-time safe: yes.
   const FrameConstraint * as_frame_constraint() const noexcept CD_NONBLOCKING
   {
     return do_as_frame_constraint();
   }
-  /// This constraint, where it gives the rows of another a law of their own motion; else null.
-  /// Real-time safe: yes.
+  /// Returns this constraint if it is a CompliantRow, otherwise null. Real-time safe: yes.
   const CompliantRow * as_compliant_row() const noexcept CD_NONBLOCKING
   {
     return do_as_compliant_row();
@@ -139,15 +139,16 @@ public:
     RowBlock & rows) const noexcept CD_NONBLOCKING;
 
   /// The size that each row of A could have at the state of the last System::update_kinematics: its
-  /// norm with every sum taken in absolute values, so that nothing cancels. What is far below it in
-  /// A is rounding. `jacobian` is A of this constraint, `out` has row_count() elements.
+  /// norm with absolute values in every sum, so that nothing cancels. Parts of A far below it are
+  /// round-off. `jacobian` is A of this constraint, `out` has row_count() elements.
   /// Real-time safe: yes.
   void row_sizes(
     const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef & jacobian,
     VectorRef out) const noexcept CD_NONBLOCKING;
 
-  /// Wrenches for the multipliers of this constraint's rows; `out` has wrench_bodies().size()
-  /// elements. The state is that of the last System::update_kinematics. Real-time safe: yes.
+  /// Computes the wrenches that the multipliers (m) of this constraint's rows exert at the state of
+  /// the last System::update_kinematics; `out` has wrench_bodies().size() elements. Real-time safe:
+  /// yes.
   void wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING
@@ -156,8 +157,8 @@ public:
   }
 
   /// Analytic derivatives of the rows at the state of `derivatives`, from System::differentiate,
-  /// with multipliers λ (m). False for kinds of rows that have none: `differentiate` of
-  /// derivatives.hpp takes differences then. Real-time safe: no.
+  /// with multipliers λ (m). Returns false if the constraint has none; `differentiate` of
+  /// derivatives.hpp then uses finite differences. Real-time safe: no.
   [[nodiscard]] bool differentiate(
     const SystemData & data, const SystemDerivatives & derivatives,
     const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const
@@ -171,20 +172,20 @@ protected:
     std::string name, std::string type, const System & system, std::vector<RowDescription> rows,
     std::vector<WrenchBodies> wrench_bodies = {}, int scratch_size = 0);
 
-  /// Tells that A is zero but for these speeds. To be called by the constructor.
+  /// Declares that A is zero except for these speeds. The constructor may call it.
   void set_speed_support(std::vector<int> speeds) { speed_support_ = std::move(speeds); }
 
   /// All of `rows` must be written.
   virtual Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING = 0;
-  /// The norms of the rows themselves, which are what row_sizes gives at least.
+  /// By default the norms of the rows themselves, which row_sizes uses as a lower bound.
   virtual void do_row_sizes(
     const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef & jacobian,
     VectorRef out) const noexcept CD_NONBLOCKING;
   virtual void do_wrenches(
     const SystemData & data, ConstraintScratch & scratch, const ConstVectorRef & multipliers,
     WrenchPair * out) const noexcept CD_NONBLOCKING;
-  /// Everything of `out` is zero at the start and need not be written on false.
+  /// All of `out` is zero initially and need not be written when returning false.
   virtual bool do_differentiate(
     const SystemData & data, const SystemDerivatives & derivatives,
     const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const;

@@ -16,7 +16,7 @@
 namespace constrained_dynamics
 {
 
-/// What a constraint is made from.
+/// Arguments from which a constraint is built.
 struct ConstraintArguments
 {
   const std::string & name;
@@ -25,9 +25,9 @@ struct ConstraintArguments
   const FormulaNames & formula_names;  ///< parameters and definitions that formulas may use
 };
 
-/// A type of constraint, described once: the reader of scenario files, the Python function, the
-/// documentation and the equations of the gallery follow from it. How a constraint is drawn is told
-/// by Constraint::drawing.
+/// Description of a type of constraint. The reader of scenario files, the Python function, the
+/// documentation and the equations of the gallery are derived from it. Constraint::drawing defines
+/// how a constraint is drawn.
 ///
 /// A class has a static member `description()`; src/constraints/registry.cpp lists them.
 struct CONSTRAINED_DYNAMICS_EXPORT ConstraintDescription
@@ -35,7 +35,7 @@ struct CONSTRAINED_DYNAMICS_EXPORT ConstraintDescription
   std::string type;         ///< stable id, e.g. "knife_edge"
   std::string python_name;  ///< e.g. "KnifeEdge"
   std::string text;         ///< what it does, one or two sentences
-  /// What its rows say, on one line. `{rows}` stands for the chosen rows.
+  /// The equation of its rows, on one line. `{rows}` stands for the chosen rows.
   std::string equation;
   std::string rows;  ///< labels and levels of the rows, e.g. "`lateral` (velocity)"
   std::vector<KeyDescription> keys;
@@ -54,7 +54,7 @@ CONSTRAINED_DYNAMICS_EXPORT const std::vector<ConstraintDescription> & constrain
 CONSTRAINED_DYNAMICS_EXPORT const ConstraintDescription & constraint_description(
   const std::string & type);
 
-/// Makes a constraint of a type, e.g. from a program that is told types at run time.
+/// Makes a constraint of a type that is known only at run time.
 /// @param keys values that were given; defaults are added here.
 /// @throw std::invalid_argument for an unknown type and for keys that are missing or do not fit.
 CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const Constraint> make_constraint(

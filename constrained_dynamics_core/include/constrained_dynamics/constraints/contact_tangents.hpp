@@ -16,7 +16,7 @@ namespace constrained_dynamics
 
 /// The slip of a point or a sphere, with the origin of frame A at its centre, on a plane of frame
 /// B: the velocity of the material point at the contact along one or two directions in the plane.
-/// Type id "contact_tangents". What friction acts on; in force it is stiction.
+/// Type id "contact_tangents". Friction acts on it; while it is enforced, the contact sticks.
 ///
 /// With the normal n and ρ = −r n:  ψ = e · (v + ω × ρ),  c_v = e,  c_ω = ρ × e,
 ///     b = −e · (v̇ + ω̇ × ρ).
@@ -24,7 +24,7 @@ namespace constrained_dynamics
 class CONSTRAINED_DYNAMICS_EXPORT ContactTangents : public FrameConstraint
 {
 public:
-  /// @param normal in B, any length but 0. @param radius r ≥ 0 [m].
+  /// @param normal in B, any nonzero length. @param radius r ≥ 0 [m].
   /// @param directions one or none, in B, not along the normal: none gives two rows, in the
   /// directions of PointOnLine; one gives one row (for planar systems).
   /// @throw std::invalid_argument for a direction that is zero or along the normal, more than one,
@@ -34,7 +34,7 @@ public:
     const std::string & frame_b, const Eigen::Vector3d & normal, double radius = 0.0,
     const std::vector<Eigen::Vector3d> & directions = {});
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

@@ -28,7 +28,7 @@ public:
 
   double length() const { return length_; }  ///< [m]
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

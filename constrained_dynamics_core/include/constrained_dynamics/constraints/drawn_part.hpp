@@ -12,7 +12,7 @@
 namespace constrained_dynamics
 {
 
-/// What a part of a picture is. A and B are the frames of the first pair of
+/// Shape of a part of a drawing. A and B are the frames of the first pair of
 /// Constraint::wrench_bodies.
 enum class DrawnKind
 {

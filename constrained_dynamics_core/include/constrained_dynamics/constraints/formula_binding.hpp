@@ -21,11 +21,11 @@ namespace constrained_dynamics
 struct FormulaNames
 {
   std::vector<std::pair<std::string, double>> parameters;
-  /// Named sub-expressions, each over what comes before it.
+  /// Named sub-expressions; each may use those before it.
   std::vector<std::pair<std::string, std::string>> definitions;
 };
 
-/// How much of the state a formula may use; each includes those before it.
+/// Part of the state that a formula may use; each level includes those before it.
 enum class FormulaLevel
 {
   kTime,          ///< t alone
@@ -34,8 +34,8 @@ enum class FormulaLevel
   kAcceleration,  ///< accelerations
 };
 
-/// Formulas over the state of a System: finds the variables that the formulas use and supplies
-/// their numbers in real time. Constant after building; may be shared by threads.
+/// Formulas of the state of a System: finds the variables that the formulas use and supplies their
+/// values in real time. Constant after construction; may be shared by threads.
 ///
 /// | name | variable | level |
 /// |---|---|---|
@@ -48,8 +48,8 @@ enum class FormulaLevel
 /// | `vx(f)`, `vy(f)`, `vz(f)` | velocity of its origin, world axes | velocity |
 /// | `wx(f)`, `wy(f)`, `wz(f)` | angular velocity, world axes | velocity |
 ///
-/// Where two meanings share a name the first of coordinate, speed, rate, acceleration holds. What
-/// is not used costs nothing.
+/// If a name has several meanings, the first of coordinate, speed, rate, acceleration applies.
+/// Unused variables cost nothing.
 class CONSTRAINED_DYNAMICS_EXPORT FormulaBinding
 {
 public:
@@ -69,18 +69,18 @@ public:
   const std::string & variable_name(int i) const;
   /// Level of variable i; kTime for `t`.
   FormulaLevel variable_level(int i) const;
-  /// Whether output i uses a variable of this very level.
+  /// Whether output i uses a variable of exactly this level.
   bool uses(int output, FormulaLevel level) const;
 
-  /// Doubles that evaluate() needs.
+  /// Number of scratch doubles that evaluate() needs.
   int value_scratch_size() const noexcept CD_NONBLOCKING;
-  /// Doubles that evaluate_rates() and evaluate_jets() need.
+  /// Number of scratch doubles that evaluate_rates() and evaluate_jets() need.
   int jet_scratch_size() const noexcept CD_NONBLOCKING;
-  /// Doubles that gradients() needs.
+  /// Number of scratch doubles that gradients() needs.
   int gradient_scratch_size() const noexcept CD_NONBLOCKING;
 
-  // All below: at the state of the last System::update_kinematics; accelerations are those at
-  // u̇ = 0. Real-time safe: yes. Statuses: kOk, kNonFiniteResult.
+  // All functions below evaluate at the state of the last System::update_kinematics, with the
+  // accelerations at u̇ = 0. Real-time safe: yes. Statuses: kOk, kNonFiniteResult.
 
   /// Values of the formulas; `out` has output_count() elements and is untouched on failure.
   [[nodiscard]] Status evaluate(
@@ -111,16 +111,16 @@ public:
     const SystemData & data, FormulaLevel level, const double * gradients,
     ConstraintScratch & scratch, MatrixRef out) const noexcept CD_NONBLOCKING;
 
-  /// Norms of the rows of speed_jacobian with every sum in the formulas and in the chain rule taken
-  /// in absolute values (see Constraint::row_sizes); `out` has output_count() elements. Uses
+  /// Norms of the rows of speed_jacobian with absolute values in every sum of the formulas and of
+  /// the chain rule (see Constraint::row_sizes); `out` has output_count() elements. Uses
   /// jet_scratch_size() + gradient_scratch_size() doubles of scratch.buffer, and both Jacobians.
   void row_sizes(
     const SystemData & data, FormulaLevel level, ConstraintScratch & scratch,
     VectorRef out) const noexcept CD_NONBLOCKING;
 
   /// Derivatives of the formulas taken as rows of `level` (kPosition to kAcceleration) with
-  /// multipliers λ; see RowDerivatives. `derivatives` are of System::differentiate, which gave
-  /// true. Real-time safe: no.
+  /// multipliers λ; see RowDerivatives. `derivatives` come from System::differentiate, which must
+  /// have returned true. Real-time safe: no.
   void differentiate_rows(
     const SystemData & data, const SystemDerivatives & derivatives, FormulaLevel level,
     const ConstVectorRef & multipliers, RowDerivatives & out) const;

@@ -13,19 +13,19 @@
 namespace constrained_dynamics
 {
 
-/// Rows given as formulas, all on one level, over any system. Type id "formula". Names: see
+/// Rows given as formulas, all on one level, for any system. Type id "formula". For the names see
 /// FormulaBinding. Derivatives are exact, by automatic differentiation:
 /// - position φ(q, t):     A = Σ ∂φ/∂x_k J_k,   b = −φ̈ at u̇ = 0, by second derivatives along the
 ///   motion; x_k are the position-like variables, J_k = ∂ẋ_k/∂u;
 /// - velocity ψ(q, u, t), linear or not:   A = Σ ∂ψ/∂x_k J_k over the velocity-like variables with
 ///   J_k = ∂x_k/∂u,   b = −ψ̇ at u̇ = 0;
 /// - acceleration, linear in the accelerations:   A u̇ + c0,   b = −c0.
-/// The multipliers act on ∂ψ/∂u (Chetaev). Rows do not say on which bodies they act: the
-/// generalized force Aᵀ λ is all there is, no wrenches.
+/// The multipliers act along ∂ψ/∂u (Chetaev). Formulas do not say on which bodies they act, so
+/// there are no wrenches, only the generalized force Aᵀ λ.
 class CONSTRAINED_DYNAMICS_EXPORT FormulaConstraint : public Constraint
 {
 public:
-  /// @param labels one a row; empty: "row_1", "row_2", …
+  /// @param labels one per row; empty: "row_1", "row_2", …
   /// @throw std::invalid_argument naming the row: a formula that cannot be parsed, a variable above
   /// the level, a row without any variable of its level, accelerations that enter nonlinearly, a
   /// wrong number of labels.
@@ -33,7 +33,7 @@ public:
     std::string name, const System & system, RowLevel level, const std::vector<std::string> & rows,
     const FormulaNames & names = {}, const std::vector<std::string> & labels = {});
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

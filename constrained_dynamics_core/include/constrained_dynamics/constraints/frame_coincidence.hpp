@@ -12,7 +12,7 @@
 namespace constrained_dynamics
 {
 
-/// Which of the six rows x y z rx ry rz are in use.
+/// Selection of rows out of x y z rx ry rz.
 struct CONSTRAINED_DYNAMICS_EXPORT CoincidenceAxes
 {
   std::vector<int> axis;   ///< of each row; 0 to 2: x y z, 3 to 5: rx ry rz
@@ -34,17 +34,16 @@ struct CONSTRAINED_DYNAMICS_EXPORT CoincidenceAxes
 ///
 /// Position rows:  φ = p_i,  φ̇ = v_i,  c_v = e_i.
 ///
-/// Rotation rows are exact also where φ ≠ 0; all of them equal the rotation vector of R to first
-/// order and are chosen so that free rotations may be of any size:
+/// Rotation rows are exact for φ ≠ 0 too. To first order they equal the rotation vector of R, and
+/// they are chosen so that free rotations may be arbitrarily large:
 /// - three rows: φ = 2 ε, with (η, ε) the unit quaternion of R, η ≥ 0:
 ///       φ̇ = η ω + ω × ε,   φ̈ = η̇ ω + ω × ε̇ + η ω̇ + ω̇ × ε,   η̇ = −ω·ε/2,  ε̇ = φ̇/2;
 /// - two rows, free axis k: the axis a = R e_k stays along e_k. With s = e_k × a, w = 1 + e_k·a:
-///       φ = s √(2/w), of length 2 sin(angle/2) between the axes; any rotation about k leaves it
-///       smooth;
+/// φ = s √(2/w), of length 2 sin(angle/2) between the axes; it is smooth for any rotation about k;
 /// - one row k: φ = 2 ε_k (on the manifold this is a constant-velocity joint).
 ///
-/// Half turns: three rows lose rank at an error of 180°. Two rows have no direction when the axes
-/// are opposite: kNonFiniteResult. One row changes its sign where the rotation about the free axes
+/// Half turns: three rows lose rank at an error of 180°. Two rows are undefined if the axes are
+/// opposite: kNonFiniteResult. One row changes its sign when the rotation about the free axes
 /// passes 180°, and so does its multiplier; the force stays continuous.
 ///
 /// Force: λ of row i along (torque: about) e_i of B while φ = 0 and, for the torques of two rows,
@@ -61,7 +60,7 @@ public:
   /// x y z rx ry rz.
   static std::vector<std::string> all_rows();
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

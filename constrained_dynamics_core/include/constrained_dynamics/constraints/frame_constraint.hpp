@@ -18,13 +18,13 @@
 namespace constrained_dynamics
 {
 
-/// Motion of frame A as an observer in frame B sees it; everything is expressed in B.
-/// With d = p_A − p_B in the world W, and the velocities of W:
+/// Motion of frame A relative to frame B, expressed in B. With d = p_A − p_B and velocities in the
+/// world W:
 ///     p = R_Bᵀ d,                               R = R_Bᵀ R_A
 ///     v = ṗ = R_Bᵀ (v_A − v_B − ω_B × d),       ω = R_Bᵀ (ω_A − ω_B),   Ṙ = [ω]× R
 ///     v̇ = R_Bᵀ (a_A − a_B − α_B × d − ω_B × (ω_B × d) − 2 ω_B × (R_B v))
 ///     ω̇ = R_Bᵀ (α_A − α_B − ω_B × ω_A)
-/// S is double, or Dual to see how rows change with the motion.
+/// S is double, or Dual to differentiate rows with respect to the motion.
 template <class S>
 struct RelativeMotionOf
 {
@@ -56,8 +56,8 @@ struct FrameRowOf
 };
 using FrameRow = FrameRowOf<double>;
 
-/// The rows of a FrameConstraint; the first row_count() elements of `row` are in use and handed to
-/// do_frame_rows as zeros.
+/// The rows of a FrameConstraint. The first row_count() elements of `row` are used and are zero
+/// when do_frame_rows is called.
 template <class S>
 struct FrameRowsOf
 {
@@ -78,10 +78,11 @@ struct FrameRowsOf
 };
 using FrameRows = FrameRowsOf<double>;
 
-/// What a multiplier of 1 of each row exerts on body A, about the origin of A and in axes of the
-/// world; body B gets the opposite about the same point. It says all about the row:
+/// The wrench that a unit multiplier of each row exerts on body A, about the origin of A and in
+/// world axes. Body B receives the opposite wrench about the same point. The wrenches define the
+/// rows:
 ///     A u̇ = force · a_A + torque · α_A − force · a_B(origin of A) − torque · α_B
-/// for the accelerations that u̇ alone gives to A's origin, and to that point of body B.
+/// with the accelerations that u̇ alone causes at the origin of A and at that point of body B.
 struct FrameRowForces
 {
   Eigen::Vector3d point = Eigen::Vector3d::Zero();         ///< origin of A [m]
@@ -90,8 +91,8 @@ struct FrameRowForces
   std::array<Eigen::Vector3d, FrameRows::kMaximum> torque;
 };
 
-/// What the rows of one FrameConstraint are found from, and the rows. Whoever calls
-/// FrameConstraint::evaluate_forces keeps one, so that nothing is set up anew in every call.
+/// Motions from which the rows of one FrameConstraint are found, and the rows. The caller of
+/// FrameConstraint::evaluate_forces keeps one, so that it is not initialised in every call.
 struct FrameWork
 {
   FrameKinematics a;
@@ -101,7 +102,7 @@ struct FrameWork
 };
 
 /// Base of all constraints between frame A and frame B (which may be "world"). A derived class
-/// says its rows in terms of the relative motion; Jacobians and wrenches follow here.
+/// gives its rows in terms of the relative motion; this class derives Jacobians and wrenches.
 ///
 /// Rows. Let f = R_B c_v and g = R_B c_ω. From v and ω of RelativeMotion,
 ///     c_v · v + c_ω · ω = [f; g] · [v_A; ω_A] − [f; g + d × f] · [v_B; ω_B],
@@ -109,9 +110,9 @@ struct FrameWork
 ///     A = [f; g]ᵀ J_A − [f; g + d × f]ᵀ J_B,
 /// where the second term is absent if B is fixed to the world.
 ///
-/// Forces. Virtual power λ A u says: body A gets the force λ f and the torque λ g about the origin
-/// of A; body B gets the opposite about the same point. Both are reported about
-/// FrameRows::wrench_point. Nothing is assumed about φ: the row may be off its manifold.
+/// Forces. By virtual power λ A u, body A receives the force λ f and the torque λ g about the
+/// origin of A, and body B the opposite about the same point. Both are reported about
+/// FrameRows::wrench_point. This also holds off the manifold, where φ ≠ 0.
 class CONSTRAINED_DYNAMICS_EXPORT FrameConstraint : public Constraint
 {
 public:
@@ -123,36 +124,37 @@ public:
   /// The relative motion at the state of the last System::update_kinematics. Real-time safe: yes.
   void relative_motion(const SystemData & data, RelativeMotion & out) const noexcept CD_NONBLOCKING;
 
-  /// Whether the rows depend on nothing but the motion of the origin of A, so that nobody needs to
-  /// know how A turns.
+  /// Whether the rows depend only on the motion of the origin of A, so that the rotation of A is
+  /// not needed.
   bool is_point_only() const { return point_only_; }
 
-  /// The rows as forces instead of a Jacobian: φ, φ̇ and b of `evaluate` (row_count() numbers each),
-  /// and the unit forces. The caller has put the motions of both frames into `work`; of a point's
-  /// frame A the rotation may be missing. Statuses as `evaluate`. Real-time safe: yes.
+  /// Evaluates the rows as forces instead of a Jacobian: φ, φ̇ and b of `evaluate` (row_count()
+  /// numbers each), and the unit wrenches. The caller stores the motions of both frames in `work`;
+  /// if is_point_only(), the rotation of A may be omitted. Statuses as for `evaluate`. Real-time
+  /// safe: yes.
   [[nodiscard]] Status evaluate_forces(
     double time, ConstraintScratch & scratch, FrameWork & work, double * position,
     double * velocity, double * bias, FrameRowForces & out) const noexcept CD_NONBLOCKING;
 
 protected:
-  /// @param point_only the rows use time, position, velocity and acceleration_bias of
-  /// RelativeMotion alone; then its other members are not filled in for do_frame_rows.
-  /// @throw std::invalid_argument for unknown frames, frames of one and the same body, or more than
+  /// @param point_only the rows use only time, position, velocity and acceleration_bias of
+  /// RelativeMotion; its other members are then not filled for do_frame_rows.
+  /// @throw std::invalid_argument for unknown frames, frames of the same body, or more than
   /// FrameRows::kMaximum rows.
   FrameConstraint(
     std::string name, std::string type, const System & system, const std::string & frame_a,
     const std::string & frame_b, std::vector<RowDescription> rows, int scratch_size = 0,
     bool point_only = false);
 
-  /// Fills the rows, or returns why there are none (kNonFiniteResult where a direction is
-  /// undefined). May use scratch.buffer alone.
+  /// Fills the rows, or returns a failure (kNonFiniteResult if a direction is undefined). Of the
+  /// scratch memory it may use only `buffer`.
   virtual Status do_frame_rows(
     const RelativeMotion & motion, ConstraintScratch & scratch,
     FrameRows & out) const noexcept CD_NONBLOCKING = 0;
 
-  /// The same rows along one direction of change of the motion, time kept, for derivatives; write
-  /// them once for any scalar. False, as here, where the kind has none: then `differentiate` of
-  /// derivatives.hpp takes differences.
+  /// The same rows over dual numbers, for derivatives along one direction at constant time;
+  /// implement both by one template. Returns false, as by default, if there are none;
+  /// `differentiate` of derivatives.hpp then uses finite differences.
   virtual bool do_frame_rows_along(
     const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept;
 

@@ -21,7 +21,7 @@
 namespace constrained_dynamics
 {
 
-/// Rows given by a C++ function that is written once, for any scalar. Type id "function".
+/// Rows given by a C++ function that is generic in its scalar type. Type id "function".
 ///
 ///     auto wheel = [](const auto & t, const auto * q, const auto * u, auto * out)
 ///     {
@@ -33,16 +33,16 @@ namespace constrained_dynamics
 /// The function gets t, the nq coordinates, the n speeds and m outputs, all of one scalar type
 /// (Dual or Jet2), and must fill every output. Derivatives by automatic differentiation:
 /// - position φ(q, t): column i of A is the derivative in the direction of column i of C;
-///   φ, φ̇ and b = −φ̈|u̇=0 by one evaluation along the motion q̇, q̈|u̇=0. Speeds must not be used:
-///   they are NaN then;
+/// φ, φ̇ and b = −φ̈|u̇=0 by one evaluation along the motion q̇, q̈|u̇=0. Speeds are NaN and must
+/// not be used;
 /// - velocity ψ(q, u, t), linear in u or not: column i of A is ∂ψ/∂u_i; b = −ψ̇|u̇=0.
-/// One evaluation costs n + 1 calls. An exception ends it with kUserFunctionFailed and leaves the
-/// rows untouched. No wrenches: a function does not say on which bodies it acts.
+/// One evaluation costs n + 1 calls. An exception gives kUserFunctionFailed and leaves the rows
+/// untouched. There are no wrenches, because a function does not say on which bodies it acts.
 template <class F>
 class FunctionConstraint : public Constraint
 {
 public:
-  /// @param labels one a row; empty: "row_1", "row_2", …
+  /// @param labels one per row; empty: "row_1", "row_2", …
   /// @throw std::invalid_argument for a row count below 1, a wrong number of labels, an
   /// acceleration level, or a position function that uses the speeds.
   FunctionConstraint(
@@ -277,7 +277,8 @@ private:
     return Status::kOk;
   }
 
-  /// Whether other speeds change an output; no where the function fails at the neutral position.
+  /// Whether an output changes with the speeds; false if the function fails at the neutral
+  /// position.
   bool uses_speeds() const
   {
     const int nq = system().coordinate_count();

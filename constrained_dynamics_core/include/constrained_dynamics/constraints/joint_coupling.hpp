@@ -19,14 +19,14 @@ struct CouplingTerm
   double coefficient = 1.0;
 };
 
-/// Coordinates move together: gear, mimic joint, rack and pinion, differential. Type id
+/// A linear relation between coordinates: gear, mimic joint, rack and pinion, differential. Type id
 /// "joint_coupling". Works on every system.
 ///     φ = Σ c_i q_i − offset,   φ̇ = Σ c_i q̇_i,   A = Σ c_i C_i,   b = −Σ c_i q̈_i|u̇=0   (C_i: row
 ///     of C).
-/// Row "coupling"; an angle if all its coordinates are.
-/// Force: the generalized force λ c_i on coordinate i. Where the coordinate belongs to a joint of
-/// one degree of freedom, that is a wrench on the joint's child and the opposite on its parent, one
-/// pair a term in the order of the terms; other coordinates report no wrench.
+/// Row "coupling"; rotational if all its coordinates are angles. Force: the generalized force λ c_i
+/// on coordinate i. If the coordinate belongs to a joint with one degree of freedom, this is a
+/// wrench on the joint's child and the opposite on its parent: one pair per term, in the order of
+/// the terms. Other coordinates report no wrench.
 class CONSTRAINED_DYNAMICS_EXPORT JointCoupling : public Constraint
 {
 public:
@@ -36,7 +36,7 @@ public:
     std::string name, const System & system, const std::vector<CouplingTerm> & terms,
     double offset = 0.0);
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

@@ -12,7 +12,7 @@
 namespace constrained_dynamics
 {
 
-/// A coordinate and where it shall be.
+/// A coordinate and its desired value.
 struct CoordinateValue
 {
   std::string coordinate;
@@ -27,12 +27,12 @@ struct CoordinateValue
 class CONSTRAINED_DYNAMICS_EXPORT JointPosition : public Constraint
 {
 public:
-  /// @throw std::invalid_argument for no, unknown or repeated coordinates, values that are not
+  /// @throw std::invalid_argument for no, unknown or repeated coordinates, or values that are not
   /// finite.
   JointPosition(
     std::string name, const System & system, const std::vector<CoordinateValue> & coordinates);
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

@@ -11,19 +11,20 @@
 namespace constrained_dynamics
 {
 
-/// The speed of a joint of one degree of freedom, ψ = u_j: what friction in the joint acts on; in
-/// force the joint is locked. Type id "joint_slip". Row: the joint's name. Force: the joint's
+/// The speed of a joint with one degree of freedom, ψ = u_j. Joint friction acts on it; while it is
+/// enforced, the joint is locked. Type id "joint_slip". Row: the joint's name. Force: the joint's
 /// wrench.
 class CONSTRAINED_DYNAMICS_EXPORT JointSlip : public Constraint
 {
 public:
   /// @param joint a coordinate whose rate is a speed.
-  /// @throw std::invalid_argument for a coordinate that does not exist or whose rate is no speed.
+  /// @throw std::invalid_argument for a coordinate that does not exist or whose rate is not a
+  /// speed.
   JointSlip(std::string name, const System & system, const std::string & joint);
 
   int coordinate() const { return coordinate_; }
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

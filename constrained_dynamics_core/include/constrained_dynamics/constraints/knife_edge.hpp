@@ -13,25 +13,24 @@
 namespace constrained_dynamics
 {
 
-/// A blade, skate or wheel without width: the origin of frame A cannot move in B along the axis s
-/// that is fixed in A. Nonholonomic. Type id "knife_edge".
-/// With s_B = R s:
+/// A blade, skate or thin wheel: relative to B, the origin of frame A cannot move along the axis s,
+/// which is fixed in A. Nonholonomic. Type id "knife_edge". With s_B = R s:
 ///     ψ = s_B · v,   b = −((ω × s_B) · v + s_B · v̇),   c_v = s_B.
-/// Row "lateral". Force: λ s_B on A at its origin. It does not keep A on a surface: add
-/// PointOnPlane or the like.
+/// Row "lateral". Force: λ s_B on A at its origin. It does not keep A on a surface: add a
+/// PointOnPlane for that.
 class CONSTRAINED_DYNAMICS_EXPORT KnifeEdge : public FrameConstraint
 {
 public:
-  /// @param axis the forbidden direction in A, any length but 0.
+  /// @param axis the forbidden direction in A, any nonzero length.
   /// @throw std::invalid_argument for a zero or non-finite axis, and as FrameConstraint does.
   KnifeEdge(
     std::string name, const System & system, const std::string & frame_a,
     const std::string & frame_b, const Eigen::Vector3d & axis);
 
-  /// s, of length 1, in A.
+  /// Unit vector s in A.
   const Eigen::Vector3d & axis() const { return axis_; }
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

@@ -18,22 +18,22 @@ namespace constrained_dynamics
 /// Type id "point_on_line".
 ///     φ_i = e_i · p,   φ̇_i = e_i · v,   b_i = −e_i · v̇,   c_v = e_i,   i = 1, 2,
 /// rows "normal_1" and "normal_2". e_1, e_2 and the direction are orthonormal and right-handed;
-/// e_1 lies nearest to the axis of B that follows (x → y → z → x) the axis nearest to the
-/// direction, so a line along z has e_1 = x, e_2 = y.
-/// Force: λ_1 e_1 + λ_2 e_2 on A at its origin; rotations are free.
+/// let a be the axis of B nearest to the direction: e_1 is nearest to the axis after a (x → y → z →
+/// x), so a line along z has e_1 = x, e_2 = y. Force: λ_1 e_1 + λ_2 e_2 on A at its origin;
+/// rotations are free.
 class CONSTRAINED_DYNAMICS_EXPORT PointOnLine : public FrameConstraint
 {
 public:
-  /// @param direction in B, any length but 0.
+  /// @param direction in B, any nonzero length.
   /// @throw std::invalid_argument for a zero or non-finite direction, and as FrameConstraint does.
   PointOnLine(
     std::string name, const System & system, const std::string & frame_a,
     const std::string & frame_b, const Eigen::Vector3d & direction);
 
-  /// Of length 1, in B.
+  /// Unit vector in B.
   Eigen::Vector3d direction() const;
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

@@ -20,7 +20,7 @@ namespace constrained_dynamics
 class CONSTRAINED_DYNAMICS_EXPORT PrescribedCoordinate : public Constraint
 {
 public:
-  /// @param formula over `t`, parameters and definitions.
+  /// @param formula of `t`, parameters and definitions.
   /// @throw std::invalid_argument for an unknown coordinate or a formula that cannot be parsed or
   /// uses anything else.
   PrescribedCoordinate(
@@ -84,7 +84,8 @@ private:
   std::vector<int> axes_;
 };
 
-/// Keys and texts of the type "prescribed_motion": a PrescribedCoordinate or a PrescribedPosition.
+/// Keys and documentation of the type "prescribed_motion": a PrescribedCoordinate or a
+/// PrescribedPosition.
 CONSTRAINED_DYNAMICS_EXPORT ConstraintDescription describe_prescribed_motion();
 
 }  // namespace constrained_dynamics

@@ -15,13 +15,13 @@
 namespace constrained_dynamics
 {
 
-/// What rolls, and on what.
+/// Geometry of the rolling body and its plane.
 struct RollingGeometry
 {
-  double radius = 1.0;  ///< r [m], positive; of no meaning for an ellipsoid
-  /// Normal of the plane through the origin of B, in B, towards the body; any length but 0.
+  double radius = 1.0;  ///< r [m], positive; not used for an ellipsoid
+  /// Normal of the plane through the origin of B, in B, towards the body; any nonzero length.
   Eigen::Vector3d normal = Eigen::Vector3d::UnitZ();
-  /// Axis of a thin disk, in A, any length but 0; none: a sphere or an ellipsoid.
+  /// Axis of a thin disk, in A, any nonzero length; none: a sphere or an ellipsoid.
   std::optional<Eigen::Vector3d> axis;
   /// Semi-axes [m] of an ellipsoid along x, y, z of A, positive; none: a sphere or a disk.
   std::optional<Eigen::Vector3d> semi_axes;
@@ -47,20 +47,21 @@ struct RollingGeometry
 ///     b = −(ė · (v + ω × ρ) + e · (v̇ + ω̇ × ρ + ω × ρ̇)),
 ///     ℓ̇ = (k̇ × n − σ̇ ℓ)/σ,   σ̇ = ℓ · (k̇ × n),   ρ̇ = −r (ℓ̇ × k + ℓ × k̇),   k̇ = ω × k.
 ///
-/// Force: λ e on A at the contact point c and no torque about it; the opposite on B. Spinning about
-/// the normal is free. A disk that lies flat (σ ≤ 1e-8) has no contact point: kNonFiniteResult.
+/// Force: λ e on A at the contact point c and no torque about it; the opposite on B. Spin about the
+/// normal is free. A disk that lies flat (σ ≤ 1e-8) has no unique contact point: kNonFiniteResult.
 class CONSTRAINED_DYNAMICS_EXPORT Rolling : public FrameConstraint
 {
 public:
   /// @throw std::invalid_argument for a radius or semi-axes that are not positive and finite, a
-  /// zero or non-finite normal or axis, an axis beside semi-axes, and as FrameConstraint does.
+  /// zero or non-finite normal or axis, an axis together with semi-axes, and as FrameConstraint
+  /// does.
   Rolling(
     std::string name, const System & system, const std::string & frame_a,
     const std::string & frame_b, const RollingGeometry & geometry);
 
   const RollingGeometry & geometry() const { return geometry_; }
 
-  /// Its keys and texts.
+  /// Its keys and documentation.
   static ConstraintDescription description();
 
 protected:

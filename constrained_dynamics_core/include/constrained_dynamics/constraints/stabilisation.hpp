@@ -10,7 +10,8 @@
 namespace constrained_dynamics
 {
 
-/// A gain of drift elimination: one number for all rows, or a matrix over the rows it belongs to.
+/// A gain of drift elimination: one number for all rows, or a matrix for the rows that it belongs
+/// to.
 class CONSTRAINED_DYNAMICS_EXPORT Gain
 {
 public:
@@ -30,8 +31,8 @@ private:
 ///
 /// Baumgarte adds terms to the rows: b ← b + Γ1 φ̇ + Γ2 φ for position rows, b ← b + Γ ψ for
 /// velocity rows; gains are negative (the rows then obey φ̈ = Γ1 φ̇ + Γ2 φ), and F^c contains the
-/// stabilising force. Projection leaves the rows alone and moves q and u back to them after each
-/// step.
+/// stabilising force. Projection does not change the rows; it moves q and u back to the manifold
+/// after each step.
 struct CONSTRAINED_DYNAMICS_EXPORT Stabilisation
 {
   enum class Kind
@@ -45,13 +46,14 @@ struct CONSTRAINED_DYNAMICS_EXPORT Stabilisation
   Gain velocity_gain;      ///< Γ1 [1/s], over the position rows in the order of the set
   Gain position_gain;      ///< Γ2 [1/s²], likewise
   Gain nonholonomic_gain;  ///< Γ [1/s], over the velocity rows in the order of the set
-  /// Of projections: whether the independent speeds of the formulation are kept and only the
-  /// dependent ones change, instead of the correction that is smallest in the norm of Q.
+  /// For projections: whether to keep the independent speeds of the formulation and change only the
+  /// dependent ones, instead of making the smallest correction in the norm of Q.
   bool keep_independent = false;
 
   static Stabilisation none() { return {}; }
   static Stabilisation projection();
-  /// Projection that leaves alone what Formulation::has_independent_speeds tells.
+  /// Projection that keeps the independent speeds of the formulation
+  /// (Formulation::has_independent_speeds).
   static Stabilisation projection_of_dependent();
   /// @throw std::invalid_argument for gains that are not finite, positive scalars, or matrices that
   /// have an eigenvalue with positive real part.

@@ -16,28 +16,30 @@
 #include "constrained_dynamics/status.hpp"
 
 /// @file
-/// Constraints that come and go: unilateral rows, dry friction, and what happens to them in time.
+/// Constraints that are enforced and released during a motion: unilateral contacts, dry friction
+/// and their events.
 
 namespace constrained_dynamics
 {
 
-/// A unilateral constraint on one position row (or on one CompliantRow): admissible on one side, it
-/// pushes and never pulls.
+/// A unilateral constraint on one position row (or on one CompliantRow): one side is admissible,
+/// and it pushes but never pulls.
 ///
-/// Rigid (a position row): the row is free until φ reaches 0, then an impact with restitution e
-/// (E13); it stays closed while it pushes.
-/// Compliant (a CompliantRow): velocities are continuous; while φ exceeds the tolerance the row
-/// obeys its own law, unless that would pull. Force law (stiffness > 0): no row at all, but the
-/// force k δⁿ + c δᵐ δ̇ of the penetration δ, never pulling.
+/// Rigid (a position row): the row is released until φ reaches 0; then there is an impact with
+/// restitution e (E13). The contact stays closed while it pushes. Compliant (a CompliantRow):
+/// velocities are continuous. While φ exceeds the tolerance, the row is enforced with its own law,
+/// unless that would pull. Force law (stiffness > 0): no row is enforced; the force k δⁿ + c δᵐ δ̇
+/// of the penetration δ acts, and never pulls.
 struct Contact
 {
   int constraint = 0;
   double side = 1.0;         ///< +1: φ ≤ 0 is admissible; −1: φ ≥ 0 is
   double tolerance = 0.0;    ///< δφ ≥ 0: free while side · φ ≤ δφ; rigid: 0
   double restitution = 0.0;  ///< e, 0 to 1
-  /// Impacts slower than this have e = 0: where bounces accumulate (Zeno) the contact closes.
+  /// Impacts slower than this [m/s, rad/s] have e = 0, so that accumulating bounces (Zeno) end in a
+  /// closed contact.
   double rest_speed = 1e-6;
-  /// A compliant contact stays enforced while it is inside, although it pulls (as in thesis 5.2).
+  /// A compliant contact stays enforced during penetration even if it pulls (as in thesis 5.2).
   bool adhesive = false;
   double stiffness = 0.0;         ///< k; above 0: a force law
   double damping = 0.0;           ///< c
@@ -45,18 +47,18 @@ struct Contact
   double damping_exponent = 0.0;  ///< m; 0: Kelvin-Voigt, n: Hunt-Crossley
 };
 
-/// Dry friction on one or two velocity rows (the slip ψ): stick while the force stays inside its
-/// bound, otherwise sliding against the slip.
+/// Dry friction on one or two velocity rows (the slip ψ): it sticks while the force stays within
+/// its bound; otherwise it slides, with the force against the slip.
 struct DryFriction
 {
-  int constraint = 0;     ///< the velocity rows
-  int contact = -1;       ///< index among the contacts, whose normal force bounds it; −1: none
-  double stiction = 0.0;  ///< μ_s; without a contact the bound itself [N, N m]
-  double kinetic = 0.0;   ///< μ_k ≤ μ_s, likewise
-  double viscous = 0.0;   ///< besides, −viscous · ψ while it slides (without a contact: always)
+  int constraint = 0;         ///< the velocity rows
+  int contact = -1;           ///< index of the contact whose normal force bounds it; −1: none
+  double stiction = 0.0;      ///< μ_s; without a contact the bound itself [N, N m]
+  double kinetic = 0.0;       ///< μ_k ≤ μ_s, likewise
+  double viscous = 0.0;       ///< adds −viscous · ψ while it slides (without a contact: always)
   double creep_speed = 1e-9;  ///< |ψ| up to this counts as no slip
-  /// Above 0: Dahl's law instead of stick and slip, dF/dx = −σ (1 − F sgn(ψ)/F_c), with F_c the
-  /// kinetic bound; only without a contact and with one row that is the rate of a coordinate.
+  /// If above 0: Dahl's law dF/dx = −σ (1 − F sgn(ψ)/F_c) replaces stick and slip, with the kinetic
+  /// bound F_c. Only without a contact and for one row that is the rate of a coordinate.
   double dahl_stiffness = 0.0;
   int coordinate = -1;  ///< the coordinate of Dahl's displacement
 };
@@ -76,7 +78,7 @@ public:
   int friction_of(int contact) const { return friction_of_[static_cast<std::size_t>(contact)]; }
   /// Whether contact i is compliant (its row is a CompliantRow).
   bool is_compliant(int contact) const { return compliant_[static_cast<std::size_t>(contact)]; }
-  /// Whether the contacts and frictions switch this constraint.
+  /// Whether a contact or friction switches this constraint.
   bool manages(int constraint) const { return managed_[static_cast<std::size_t>(constraint)]; }
 
 private:
@@ -93,7 +95,7 @@ enum class ContactEventKind : std::uint8_t
   kClose,      ///< a contact closed without a jump, or stays closed after an impact
   kRelease,    ///< a contact opened
   kStick,      ///< friction holds
-  kSlip,       ///< friction slides (again, or the other way)
+  kSlip,       ///< friction starts to slide, or reverses
   kSwitchOn,   ///< a constraint was switched on
   kSwitchOff,  ///< a constraint was switched off
   kImpulse,    ///< an impulse was applied
@@ -103,13 +105,13 @@ enum class ContactEventKind : std::uint8_t
 /// "impulse".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(ContactEventKind kind) noexcept;
 
-/// Something that happened at an instant.
+/// An event at one instant.
 struct ContactEvent
 {
   double time = 0.0;  ///< [s]
   ContactEventKind kind = ContactEventKind::kImpact;
-  int constraint = -1;  ///< whose it is; −1: of none (applied impulses)
-  /// Size of the impulse of the constraint's rows, or of the applied one.
+  int constraint = -1;  ///< that the event belongs to; −1: none (applied impulses)
+  /// Magnitude of the impulse of the constraint's rows, or of the applied impulse.
   double impulse = 0.0;
   double friction_impulse = 0.0;   ///< of the contact's friction
   double speed_before = 0.0;       ///< φ̇ or |ψ| before
@@ -118,7 +120,7 @@ struct ContactEvent
   double restitution_scale = 1.0;  ///< see ImpactSolution
 };
 
-/// A change at a given time: a constraint switched, or an impulse.
+/// A change at a given time: a switched constraint or an applied impulse.
 struct ScheduledChange
 {
   double time = 0.0;

@@ -15,21 +15,21 @@
 #include "constrained_dynamics/types.hpp"
 
 /// @file
-/// Sudden changes of the speeds (E13): applied impulses, constraints that are switched on, impacts.
+/// Jumps of the speeds (E13): applied impulses, constraints that are switched on, and impacts.
 
 namespace constrained_dynamics
 {
 
-/// What a constraint does in an impact.
+/// Role of a constraint in an impact.
 enum class ImpactRole : std::uint8_t
 {
   kAbsent,     ///< nothing
   kEnforced,   ///< A (u⁺ − u⁻) = 0
   kImpacting,  ///< φ̇⁺ = −e φ̇⁻, or ψ⁺ = −e ψ⁻, two-sided; e = 0: suddenly applied
-  kUnilateral,  ///< it pushes and φ̇⁺ = −e φ̇⁻, or exerts nothing and separates at least that fast
+  kUnilateral,  ///< pushes with φ̇⁺ = −e φ̇⁻, or separates at least that fast without force
 };
 
-/// A constraint of one row that may be unilateral in an impact, with its friction.
+/// A constraint with one row that is unilateral in an impact, with its friction.
 struct ImpactContact
 {
   int constraint = 0;
@@ -41,9 +41,9 @@ struct ImpactContact
 /// An impact of the constraints of a Dynamics. Sizes are set once.
 struct CONSTRAINED_DYNAMICS_EXPORT ImpactProblem
 {
-  /// All constraints enforced, no restitution, no impulse.
+  /// All constraints are enforced, without restitution and impulse.
   explicit ImpactProblem(const Dynamics & dynamics);
-  /// The active constraints enforced, the others absent.
+  /// The active constraints are enforced, the others absent.
   ImpactProblem(const Dynamics & dynamics, const Workspace & workspace);
 
   std::vector<ImpactRole> roles;        ///< of each constraint
@@ -52,16 +52,16 @@ struct CONSTRAINED_DYNAMICS_EXPORT ImpactProblem
   Eigen::VectorXd impulse;              ///< I (n): applied generalized impulse
 };
 
-/// What became of a unilateral contact.
+/// Outcome of a unilateral contact.
 enum class ContactOutcome : std::uint8_t
 {
   kAbsent,     ///< its role is not unilateral
   kSeparates,  ///< no impulse
-  kPushes,     ///< pushes; where it has friction, the slip is stopped
+  kPushes,     ///< pushes; if it has friction, the slip stops
   kSlides,     ///< pushes, and friction is at its bound
 };
 
-/// What happened in an impact. Sizes are set once.
+/// Result of an impact. Sizes are set once.
 struct CONSTRAINED_DYNAMICS_EXPORT ImpactSolution
 {
   explicit ImpactSolution(const Dynamics & dynamics, std::size_t contact_count = 0);
@@ -72,61 +72,64 @@ struct CONSTRAINED_DYNAMICS_EXPORT ImpactSolution
   std::vector<WrenchPair> wrenches;    ///< impulses on the bodies, see ConstraintSet::wrench_offset
   std::vector<ContactOutcome> outcomes;  ///< of each ImpactProblem::contacts
   double energy_change = 0.0;            ///< of the kinetic energy [J]
-  /// Factor below 1 that all restitutions were multiplied with so that the energy does not rise.
+  /// Factor below 1 by which all restitutions were multiplied so that the energy does not increase.
   double restitution_scale = 1.0;
   int rank = 0;
   double inconsistency = 0.0;  ///< of the rows, see RankOptions
-  /// Rows are nonlinear in u: the speeds follow the path on which all ψ vanish in proportion.
+  /// Whether rows are nonlinear in u: the speeds then follow the path on which all ψ go to zero in
+  /// proportion.
   bool path_dependent = false;
 };
 
 /// Solves impacts of one Dynamics (E13). Use one solver per thread.
 ///
 /// With Δ = u⁺ − u⁻ this is the problem of a Formulation: Q Δ = I + AᵀΛ, A Δ = c, with c = 0 for
-/// enforced rows and c = −(1 + e) φ̇⁻ for impacting ones. Which unilateral contacts push, stick and
-/// slide is found on the Delassus matrix (doc/equations.md); the numbers come from the rows of
-/// those.
+/// enforced rows and c = −(1 + e) φ̇⁻ for impacting ones. The contacts that push, stick and slide
+/// are found with the Delassus matrix (doc/equations.md); the solution is then computed from their
+/// rows.
 ///
-/// Where kinetic energy would rise although no row contains the time and no impulse is applied
-/// (unequal e, friction with restitution), all e are scaled down together and the factor is
-/// reported.
+/// Unequal e, or friction with restitution, may increase the kinetic energy although no row
+/// contains the time and no impulse is applied. All e are then scaled down together, and the factor
+/// is reported.
 class CONSTRAINED_DYNAMICS_EXPORT ImpactSolver
 {
 public:
-  /// @param max_contacts the most ImpactProblem::contacts.
+  /// @param max_contacts largest number of ImpactProblem::contacts.
   explicit ImpactSolver(const Dynamics & dynamics, std::size_t max_contacts = 0);
   ~ImpactSolver();
   ImpactSolver(ImpactSolver &&) noexcept;
   ImpactSolver & operator=(ImpactSolver &&) noexcept;
 
-  /// Checks what `solve` takes for granted.
+  /// Checks the preconditions of `solve`.
   /// @throw std::invalid_argument for wrong sizes, e outside [0, 1], friction that is negative or
-  /// not finite, unilateral constraints that have not one row, friction constraints that have not
-  /// one or two velocity rows.
+  /// not finite, unilateral constraints with more than one row, or friction constraints without one
+  /// or two velocity rows.
   void check(const ImpactProblem & problem) const;
 
-  /// Speeds after the impact. `out` is untouched unless has_output(status). The workspace holds the
-  /// rows of another state afterwards.
-  /// Statuses: kOk; kSingular; kInconsistent (rows that contradict each other; a contact that
-  /// cannot be kept from penetrating; impulses of friction that meet their law only nearly, the
-  /// nearest found); kNotConverged; failures of evaluation; kSingularInertia
-  /// (unilateral contacts need Q > 0); kNonFiniteInput, kNonFiniteResult, kSizeMismatch.
+  /// Computes the speeds after the impact. `out` is untouched unless has_output(status). Afterwards
+  /// the workspace holds the rows of another state.
+  /// Statuses: kOk; kSingular; kInconsistent (rows contradict each other; penetration cannot be
+  /// prevented; or friction impulses satisfy their law only approximately, and the best ones found
+  /// are returned); kNotConverged; failures of evaluation; kSingularInertia (unilateral contacts
+  /// need Q > 0); kNonFiniteInput, kNonFiniteResult, kSizeMismatch.
   /// @pre check(problem) would not throw. Real-time safe: yes.
   [[nodiscard]] Status solve(
     const ImpactProblem & problem, double time, const ConstVectorRef & q, const ConstVectorRef & u,
     Workspace & workspace, ImpactSolution & out) noexcept CD_NONBLOCKING;
 
-  /// Derivatives of the last solution, for which contacts push, stick and slide as they did:
-  /// ∂u⁺/∂u⁻ and ∂u⁺/∂I (n × n each), exact where rows are linear in u, the turning of the slip in
-  /// three dimensions included; a restitution_scale below 1 is held.
-  /// Statuses as `solve`; both matrices are untouched unless has_output. Real-time safe: yes.
+  /// Derivatives of the last solution, with contacts that push, stick and slide as they did:
+  /// ∂u⁺/∂u⁻ and ∂u⁺/∂I (n × n each). They are exact if rows are linear in u, and include the
+  /// change of the slip direction in three dimensions. A restitution_scale below 1 is held
+  /// constant. Statuses as for `solve`; both matrices are untouched unless has_output(status).
+  /// Real-time safe: yes.
   /// @param problem that of the last `solve`. kNotConverged for path-dependent impacts.
   [[nodiscard]] Status derivatives(
     const ImpactProblem & problem, MatrixRef by_speeds,
     MatrixRef by_impulse) noexcept CD_NONBLOCKING;
 
-  /// ∂u⁺/∂q · C (n × n), column j: a change of q along speed j; central differences of order 4 for
-  /// contacts that push, stick and slide as they do at q. Likewise; not for path-dependent impacts.
+  /// ∂u⁺/∂q · C (n × n): column j is the derivative along speed j, by central differences of order
+  /// 4, with contacts that push, stick and slide as they do at q. Statuses as above; not for
+  /// path-dependent impacts. Real-time safe: yes.
   [[nodiscard]] Status position_derivative(
     const ImpactProblem & problem, double time, const ConstVectorRef & q, const ConstVectorRef & u,
     Workspace & workspace, MatrixRef out) noexcept CD_NONBLOCKING;
@@ -136,9 +139,9 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// An impact at a state, everything made on the spot. Real-time safe: no.
-/// @throw std::invalid_argument as ImpactSolver::check, and where there is no solution, with the
-/// status. A status with output is left in `status` if it is given.
+/// Solves one impact at a state, with a temporary solver. Real-time safe: no.
+/// @throw std::invalid_argument as ImpactSolver::check, and if there is no solution, with its
+/// status. A status with output is stored in `status` if that is given.
 CONSTRAINED_DYNAMICS_EXPORT ImpactSolution solve_impact(
   const Dynamics & dynamics, const ImpactProblem & problem, const State & state,
   Status * status = nullptr);

@@ -12,7 +12,7 @@
 #include "constrained_dynamics/types.hpp"
 
 /// @file
-/// What a solve says about each constraint, in the form that messages and reports have.
+/// Results of a solve for each constraint, in the form used by messages and reports.
 
 namespace constrained_dynamics
 {
@@ -23,7 +23,7 @@ struct RowRecord
   double multiplier = 0.0;         ///< λ, in the unit of the row
   double position_residual = 0.0;  ///< φ; 0 of velocity and acceleration rows
   double velocity_residual = 0.0;  ///< φ̇ or ψ; 0 of acceleration rows
-  double redundancy = 0.0;         ///< 0: no row can replace it, 1: others replace it wholly
+  double redundancy = 0.0;         ///< 0: irreplaceable, 1: fully replaceable by other rows
 };
 
 /// The force of a constraint between two bodies: both wrenches about one point, in the world.
@@ -45,15 +45,16 @@ struct ConstraintRecord
   std::vector<WrenchRecord> wrenches;
 };
 
-/// Row `row` of the last solve. Real-time safe: yes, as the two below.
+/// Row `row` of the last solve. Real-time safe: yes.
 CONSTRAINED_DYNAMICS_EXPORT RowRecord
 row_record(const Workspace & workspace, int row) noexcept CD_NONBLOCKING;
 
-/// A pair of wrenches, both about the point of the first.
+/// A pair of wrenches, both about the point of the first. Real-time safe: yes.
 CONSTRAINED_DYNAMICS_EXPORT WrenchRecord
 wrench_record(const WrenchPair & pair) noexcept CD_NONBLOCKING;
 
-/// Whether other rows can replace this one: only sums of such forces are physical.
+/// Whether other rows can replace this one. Only the sum of the forces of such rows is physical.
+/// Real-time safe: yes.
 CONSTRAINED_DYNAMICS_EXPORT bool is_redundant(const RowRecord & row) noexcept CD_NONBLOCKING;
 
 /// All constraints at the last solve. Real-time safe: no.

@@ -18,23 +18,23 @@ class CONSTRAINED_DYNAMICS_EXPORT InputLaw
 public:
   virtual ~InputLaw();
 
-  /// A simulation starts, or starts again, at a state. Real-time safe: no.
-  /// @throw std::invalid_argument where the law cannot start there.
+  /// Called when a simulation starts or restarts at a state. Real-time safe: no.
+  /// @throw std::invalid_argument if the law cannot start there.
   virtual void start(const State & state);
 
-  /// A fixed step begins: laws that hold their inputs over a period may take a sample. Real-time
-  /// safe: yes.
+  /// Called at the beginning of a fixed step: laws that hold their inputs over a period may sample
+  /// here. Real-time safe: yes.
   virtual void begin_step(double time) noexcept CD_NONBLOCKING;
 
   /// Called before each `evaluate`, with the constraints that are active now. Real-time safe: yes.
   virtual void observe(const Workspace & workspace) noexcept CD_NONBLOCKING;
 
-  /// Fills τ at the state of the last System::update_kinematics on `data`; may also set what acts
-  /// on the system from outside, such as external wrenches. Real-time safe: yes.
+  /// Fills τ (l) at the state of the last System::update_kinematics on `data`. May also set
+  /// external wrenches on the system. Real-time safe: yes.
   [[nodiscard]] virtual Status evaluate(
     const System & system, SystemData & data, VectorRef inputs) noexcept CD_NONBLOCKING = 0;
 
-  /// This law where it is a servo law, for reports of a run; null otherwise.
+  /// Returns this law if it is a servo law, for the reports of a run; otherwise null.
   virtual const ServoInputLaw * as_servo() const noexcept { return nullptr; }
 };
 

@@ -19,7 +19,7 @@ class Dynamics;
 class Evaluation;
 class KaneScratch;
 
-/// What of a Reduction is wanted besides u̇_0 and Y.
+/// Parts of a Reduction that are computed in addition to u̇_0 and Y.
 struct ReductionParts
 {
   bool effort = true;   ///< Reduction::effort_metric
@@ -29,7 +29,8 @@ struct ReductionParts
 /// The constrained system at one state as a function of its inputs, from one factorisation of the
 /// rows and of the reduced inertia A2 Q A2ᵀ (E4, E5):
 ///     u̇ = u̇_0 + Y τ,   Y = A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 G,   λ = λ_0 + Λ τ.            (E24)
-/// Filled by Dynamics::reduce. Memory is taken once; use one per thread.
+/// Filled by Dynamics::reduce. Only the constructor allocates; use one per thread. It also serves
+/// another Dynamics of the same sizes.
 class CONSTRAINED_DYNAMICS_EXPORT Reduction
 {
 public:
@@ -40,25 +41,25 @@ public:
 
   const Eigen::VectorXd & free_acceleration() const { return free_acceleration_; }  ///< u̇_0 (n)
   const Eigen::MatrixXd & input_response() const { return input_response_; }        ///< Y (n × l)
-  /// λ_0, Λ and what is open over all rows of the set, 0 for rows of inactive constraints. Valid
-  /// where ReductionParts::forces was asked for.
+  /// λ_0, Λ and the null space for all rows of the set, with 0 for rows of inactive constraints.
+  /// Valid only if ReductionParts::forces was requested.
   const Eigen::VectorXd & free_multipliers() const { return free_multipliers_; }  ///< λ_0 (m)
   const Eigen::MatrixXd & multiplier_response() const
   {
     return multiplier_response_;
   }  ///< Λ (m × l)
-  /// Multipliers without any force, of redundant rows (m × k): λ may be this much different.
+  /// Multipliers of redundant rows that produce no force (m × k): λ is determined only up to these.
   Eigen::Block<const Eigen::MatrixXd> multiplier_null_space() const
   {
     return multiplier_null_space_.block(0, 0, multiplier_null_space_.rows(), null_count_);
   }
-  /// H = Yᵀ Q Y (l × l): τᵀ H τ is what the inputs add to Gauss' function. Without driven speeds it
-  /// is Gᵀ A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 G.
+  /// H = Yᵀ Q Y (l × l): τᵀ H τ is the contribution of the inputs to Gauss' function. Without
+  /// driven speeds, H = Gᵀ A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 G.
   const Eigen::MatrixXd & effort_metric() const { return effort_metric_; }
-  /// Accelerations (n × k) that generalized forces (n × k) add: A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 f. Real-time
-  /// safe: yes.
+  /// Computes the accelerations (n × k) caused by generalized forces f (n × k): A2ᵀ (A2 Q A2ᵀ)⁻¹ A2
+  /// f. Real-time safe: yes.
   void respond(const ConstMatrixRef & forces, MatrixRef accelerations) noexcept CD_NONBLOCKING;
-  /// Of the passive rows: kOk, kSingular.
+  /// Rank status of the passive rows: kOk or kSingular.
   Status rank_status() const { return rank_status_; }
 
 private:

@@ -19,8 +19,8 @@ namespace constrained_dynamics
 
 class Evaluation;
 
-/// Joints without a sensor: the coordinates and speeds that are not measured, from those that are
-/// and the rows of the constraints. One a thread; memory is taken once.
+/// Finds the coordinates and speeds of joints without sensors, from the measured ones and the
+/// constraints. `complete` does not allocate; use one per thread.
 ///
 ///     StateCompletion completion(dynamics, measured_coordinates, measured_speeds);
 ///     completion.start(state, workspace);               // once, from a guess
@@ -29,28 +29,29 @@ class Evaluation;
 class CONSTRAINED_DYNAMICS_EXPORT StateCompletion
 {
 public:
-  /// @param measured_coordinates, measured_speeds one flag each: true: given, false: to be found.
-  /// @throw std::invalid_argument for null, wrong numbers of flags, or a joint of several
+  /// @param measured_coordinates, measured_speeds one flag each (nq, n): true: given, false: to be
+  /// found.
+  /// @throw std::invalid_argument for null, wrong numbers of flags, or a joint with several
   /// coordinates of which only some are measured.
   StateCompletion(
     std::shared_ptr<const Dynamics> dynamics, const std::vector<bool> & measured_coordinates,
     const std::vector<bool> & measured_speeds);
 
-  /// Whether anything is to be found.
+  /// Whether there is anything to find.
   bool is_needed() const { return !position_.columns.empty() || !velocity_.columns.empty(); }
 
-  /// Finds the unmeasured part of a state from a guess, from far away too, and checks that the
+  /// Finds the unmeasured part of a state from a guess, which may be far off, and checks that the
   /// active rows of the workspace determine it. Real-time safe: no.
-  /// @param tolerance largest |φ|, |φ̇|, |ψ| that may be left, in the row's unit: sensors have
+  /// @param tolerance largest |φ|, |φ̇|, |ψ| that may remain, in the row's unit; sensors have
   /// offsets.
   /// @throw std::invalid_argument naming the coordinates and speeds that no row determines, or the
-  /// row that is not met.
+  /// row that is not satisfied.
   void start(State & state, Workspace & workspace, double tolerance = 1e-3) const;
 
   /// Finds the unmeasured part by the Gauss-Newton method from the values that q and u have (those
   /// of the last cycle), with at most kIterations iterations; q and u are untouched unless the
-  /// status is kOk. Where measured joints contradict each other (noise) the rows are met in the
-  /// sense of least squares. Statuses: kOk, kNotConverged, kSizeMismatch, failures of evaluation.
+  /// status is kOk. If measured joints contradict each other (noise), the rows are satisfied in the
+  /// least-squares sense. Statuses: kOk, kNotConverged, kSizeMismatch, failures of evaluation.
   /// Real-time safe: yes.
   [[nodiscard]] Status complete(
     double time, VectorRef q, VectorRef u, Workspace & workspace) noexcept CD_NONBLOCKING;
@@ -70,7 +71,8 @@ private:
     Eigen::VectorXd step;
 
     void resize();
-    /// Least-squares step for the active rows; its largest element, or −1 where there is none.
+    /// Computes the least-squares step for the active rows; returns its largest element, or −1 if
+    /// there is none.
     double solve(
       const Eigen::VectorXd & residuals, const Evaluation & evaluation,
       const std::vector<int> & constraint_of_row) noexcept CD_NONBLOCKING;

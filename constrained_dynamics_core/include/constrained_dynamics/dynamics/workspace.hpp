@@ -19,7 +19,7 @@ namespace constrained_dynamics
 
 class Dynamics;
 
-/// Time, coordinates and speeds.
+/// Time t [s], coordinates q (nq) and speeds u (n).
 struct State
 {
   double time = 0.0;
@@ -27,8 +27,9 @@ struct State
   Eigen::VectorXd u;
 };
 
-/// The system at the state of a workspace (see SystemTerms). C, D, q̇ and q̈ are there once the state
-/// is set; Q, P and G once terms were asked for. What is not there is NaN.
+/// Terms of the system at the state of a workspace (see SystemTerms). C, D, q̇ and q̈ are valid
+/// after set_state; Q, P and G after evaluate_terms or a solve that needs them. Values that were
+/// not evaluated are NaN.
 struct Terms
 {
   double time;                                ///< t [s]
@@ -43,7 +44,7 @@ struct Terms
   const Eigen::MatrixXd & input_matrix;       ///< G (n × l)
 };
 
-/// What an analysis of the rows around a state found.
+/// Result of a rank analysis of the rows around a state.
 struct RankReport
 {
   int row_count = 0;           ///< active rows
@@ -61,22 +62,22 @@ struct RankReport
   std::vector<Dependency> dependencies;
 };
 
-/// Everything of a Dynamics that changes: state, terms, rows, solution, active flags and scratch.
-/// Made once, at a state; use one Workspace per thread.
+/// The variable part of a Dynamics: state, terms, rows, solution, active flags and scratch memory.
+/// Created once, at a state; use one Workspace per thread.
 ///
 /// Terms, rows and solution belong to the state that was set last (Dynamics::set_state, or a solve
-/// at a state). A part that was not evaluated there reads NaN: nothing of another state is ever
-/// handed out. Reading computes nothing; Dynamics::evaluate_rows and evaluate_terms do, once for
-/// each state. References to parts are valid until the next state is set.
+/// at a state). A part that was not evaluated at this state is NaN; values of another state are
+/// never returned. Accessors compute nothing; Dynamics::evaluate_rows and evaluate_terms do, once
+/// per state. References to parts are valid until the next state is set.
 class CONSTRAINED_DYNAMICS_EXPORT Workspace
 {
 public:
-  /// Takes the memory and analyses the rows around a state as `reset` does. The state need not
-  /// satisfy the constraints.
+  /// Allocates the memory and analyses the rows around a state as `reset` does. The state need not
+  /// satisfy the constraints. Real-time safe: no.
   /// @throw std::invalid_argument where the rows cannot be evaluated at the state.
   Workspace(const Dynamics & dynamics, const State & state);
-  /// A workspace without an analysis, for what needs none: assembling a first state, evaluating
-  /// rows. Until `reset` the nominal rank is the number of rows, so that redundant rows give
+  /// Makes a workspace without a rank analysis, sufficient for assembling an initial state or
+  /// evaluating rows. Until `reset`, the nominal rank is the number of rows: redundant rows give
   /// Status::kSingular, and solves are slower.
   static Workspace unanalysed(const Dynamics & dynamics);
   ~Workspace();
@@ -84,11 +85,11 @@ public:
   Workspace & operator=(Workspace &&) noexcept;
 
   /// Finds the nominal rank and the size of the active rows on the manifold around a state, so that
-  /// redundant rows are told from singular positions. Worth calling again after constraints were
-  /// switched, if there is time. Afterwards the workspace is at that state. Real-time safe: no.
+  /// redundant rows can be distinguished from singular positions. Call it again after switching
+  /// constraints if time permits. The workspace is then at that state. Real-time safe: no.
   /// @throw std::invalid_argument where the rows cannot be evaluated at the state.
   const RankReport & reset(const State & state);
-  /// What the last analysis found; empty without one.
+  /// Result of the last analysis; empty if there was none.
   const RankReport & rank_report() const noexcept;
 
   /// Kinematics and terms at the state.
@@ -99,26 +100,26 @@ public:
   /// The last solution at the state.
   const Solution & solution() const noexcept CD_NONBLOCKING;
 
-  /// For functions of the System.
+  /// Data for functions of the System.
   const SystemData & system_data() const noexcept CD_NONBLOCKING;
-  /// For System functions that write, e.g. external wrenches: terms are evaluated again when they
-  /// are asked for next. The state must not be changed by it.
+  /// Data for System functions that write, e.g. external wrenches. Terms are evaluated again when
+  /// they are next requested. The state must not be changed through it.
   SystemData & change_system_data() noexcept CD_NONBLOCKING;
 
-  /// 1 over the size that each row could have (Constraint::row_sizes): the largest that the
-  /// analysis saw, or that of the first state whose rows were evaluated.
+  /// 1 over the size that each row could have (Constraint::row_sizes): the largest found by the
+  /// analysis, or that of the first state at which rows were evaluated.
   const Eigen::VectorXd & row_scale() const noexcept CD_NONBLOCKING;
-  /// Rank that the active rows have on the manifold.
+  /// Rank of the active rows on the manifold.
   int nominal_rank() const noexcept CD_NONBLOCKING;
 
   bool is_active(int constraint) const noexcept CD_NONBLOCKING;
-  /// Switches a constraint. The rank found by the next solve counts as nominal until the next
+  /// Switches a constraint on or off. The rank found by the next solve counts as nominal until
   /// `reset`. Real-time safe: yes.
   void set_active(int constraint, bool active) noexcept CD_NONBLOCKING;
 
-  /// Multipliers (m) that rows of inactive constraints exert all the same: friction of sliding
-  /// contacts, forces of compliant ones. 0 unless set; rows of active constraints ignore theirs.
-  /// The next solve applies them and reports them among its own.
+  /// Given multipliers (m) of the rows of inactive constraints, e.g. friction of sliding contacts
+  /// and forces of compliant ones; the next solve applies and reports them. 0 unless set. Active
+  /// rows that are redundant share their load as close to these as possible; others ignore them.
   Eigen::VectorXd & given_multipliers() noexcept CD_NONBLOCKING;
   const Eigen::VectorXd & given_multipliers() const noexcept CD_NONBLOCKING;
 

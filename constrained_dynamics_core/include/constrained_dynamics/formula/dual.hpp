@@ -13,8 +13,7 @@
 /// | `Jet2` | f, df/dt, d²f/dt² along a curve x(t) | φ, φ̇, φ̈ in one evaluation        |
 /// | `HyperDual` | f, two first derivatives, the mixed second | derivatives of derivatives |
 ///
-/// A function written for any scalar works when it finds its mathematics by argument-dependent
-/// lookup:
+/// A generic function works if it finds mathematical functions by argument-dependent lookup:
 ///
 ///     template <class S> S height(const S & angle) { using std::sin; return 0.4 * sin(angle); }
 ///
@@ -23,8 +22,8 @@
 ///   is 1.
 /// - `min` and `max` of equal values are their first argument, with its derivatives.
 /// - Where a derivative does not exist (`sqrt`, `hypot`, `atan2` and broken powers at 0, `asin` and
-///   `acos` at ±1) it is infinite or NaN, as IEEE arithmetic gives it; never a made-up number.
-/// - Outside the domain of a function value and derivatives are NaN, and NaN arguments of `min`,
+/// `acos` at ±1) it is infinite or NaN, as IEEE arithmetic gives it.
+/// - Outside the domain of a function, value and derivatives are NaN. NaN arguments of `min`,
 ///   `max`, `sign` and `step` give NaN.
 /// - `pow(x, y)` with y's derivatives exactly zero is the power with constant exponent: integer y
 ///   works for negative and zero x. With a moving exponent and x <= 0 the derivatives are NaN.

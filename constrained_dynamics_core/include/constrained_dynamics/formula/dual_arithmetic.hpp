@@ -70,7 +70,7 @@ template <class T>
 inline constexpr bool kIsDerivativeScalar =
   std::is_same_v<T, Dual> || std::is_same_v<T, Jet2> || std::is_same_v<T, HyperDual>;
 
-/// Enables a function for the scalars of this file alone.
+/// Enables a function only for the scalars of this file.
 template <class T>
 using EnableDerivativeScalar = std::enable_if_t<kIsDerivativeScalar<T>, int>;
 
@@ -78,7 +78,7 @@ inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace detail
 
-// ---- arithmetic: of each scalar what differs, of all what follows from it -----------------------
+// ---- arithmetic: first what differs for each scalar, then what all have in common --------------
 
 constexpr Dual operator-(const Dual & x) noexcept { return {-x.value, -x.derivative}; }
 constexpr Dual operator+(const Dual & a, const Dual & b) noexcept
@@ -224,7 +224,7 @@ CONSTRAINED_DYNAMICS_ASSIGN(*)
 CONSTRAINED_DYNAMICS_ASSIGN(/)
 #undef CONSTRAINED_DYNAMICS_ASSIGN
 
-// ---- comparisons: of values; derivatives play no part --------------------------------------
+// ---- comparisons of values; derivatives are ignored ----------------------------------------
 
 #define CONSTRAINED_DYNAMICS_COMPARE(op)                        \
   template <class T, detail::EnableDerivativeScalar<T> = 0>     \

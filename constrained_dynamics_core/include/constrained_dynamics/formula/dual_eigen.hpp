@@ -8,8 +8,8 @@
 #include "constrained_dynamics/formula/dual.hpp"
 
 /// @file
-/// Lets Eigen's matrices hold Dual, so that code written for any scalar differentiates vectors and
-/// rotations, too. Cast matrices of doubles to the scalar before mixing.
+/// Lets Eigen's matrices hold Dual, so that generic code can also differentiate vectors and
+/// rotations. Cast matrices of doubles to the scalar before mixing.
 
 namespace Eigen
 {

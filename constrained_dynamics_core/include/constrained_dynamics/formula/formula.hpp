@@ -31,13 +31,13 @@
 /// written in backquotes: `` `left-knee/joint` ``. White space and line ends separate.
 ///
 /// Functions: sin cos tan asin acos atan sinh cosh tanh exp log sqrt abs sign step (0 below 0, else
-/// 1) of one argument; atan2(y, x) pow min max hypot of two. dual.hpp says what derivatives are at
+/// 1) of one argument; atan2(y, x) pow min max hypot of two. dual.hpp defines the derivatives at
 /// kinks.
 ///
-/// Limits: 65536 characters a formula, nesting of 200, 20000 nodes a program (definitions
-/// included), 1024 outputs a program. Whatever breaks a rule is refused with std::invalid_argument
-/// whose message shows the formula with a caret under the place. Constant parts are computed at
-/// setup, and refused unless finite.
+/// Limits: 65536 characters per formula, nesting of 200, 20000 nodes per program (with
+/// definitions), 1024 outputs per program. Violations throw std::invalid_argument, whose message
+/// shows the formula with a caret at the position. Constant parts are computed at set-up and must
+/// be finite.
 
 namespace constrained_dynamics
 {
@@ -46,9 +46,9 @@ namespace constrained_dynamics
 inline constexpr int kMaxFormulaLength = 65536;
 /// Deepest nesting of parentheses, calls, signs and powers.
 inline constexpr int kMaxFormulaDepth = 200;
-/// Most nodes of a context's definitions, or of a program with the definitions.
+/// Largest number of nodes of a context's definitions, or of a program with definitions.
 inline constexpr int kMaxFormulaNodes = 20000;
-/// Most outputs of a program.
+/// Largest number of outputs of a program.
 inline constexpr int kMaxFormulaOutputs = 1024;
 /// Largest number of variables.
 inline constexpr int kMaxFormulaVariables = 100000;
@@ -73,15 +73,15 @@ struct FormulaNode
 /// The names that formulas may use. Setup only: may allocate and throw.
 ///
 /// Every name is declared once; names of functions, `pi`, `nan` and `inf` are reserved. A name is
-/// any text of 1 to 255 bytes without backquotes and control characters; what is not an identifier
-/// must be back-quoted in formulas. All `add_` methods throw std::invalid_argument and then leave
-/// the context as it was.
+/// any text of 1 to 255 bytes without backquotes and control characters; names that are not
+/// identifiers must be in backquotes in formulas. All `add_` methods throw std::invalid_argument
+/// and then leave the context as it was.
 class CONSTRAINED_DYNAMICS_EXPORT FormulaContext
 {
 public:
   /// Maps `function(argument)`, such as `px(tool)`, to a variable index; nullopt when there is no
-  /// such argument. May make a variable on demand. A std::invalid_argument that it throws is passed
-  /// on with the place in the formula.
+  /// such argument. May make a variable on demand. A std::invalid_argument that it throws is
+  /// rethrown with the position in the formula.
   using IndexedFunction =
     std::function<std::optional<int>(const std::string & function, const std::string & argument)>;
 
@@ -96,7 +96,7 @@ public:
   void add_variable(const std::string & name, int index);
   /// Declares a constant; must be finite.
   void add_parameter(const std::string & name, double value);
-  /// Declares a name for an expression of names declared before. Parsed at once.
+  /// Declares a name for an expression of previously declared names. Parsed immediately.
   void add_definition(const std::string & name, const std::string & expression);
   /// Declares a function whose argument is a name, resolved by `resolve` at each use in a formula.
   void add_indexed_function(const std::string & name, IndexedFunction resolve);
@@ -133,13 +133,13 @@ private:
 /// - forward<HyperDual>, reverse<HyperDual>, x seeded with v, w and z: ∇f, ∇²f v, ∇²f w and
 ///   ∇³f v w + ∇²f z.
 ///
-/// Sharing and constant folding change no bit of any result.
+/// Sharing and constant folding do not change results, not even by round-off.
 class CONSTRAINED_DYNAMICS_EXPORT FormulaProgram
 {
 public:
   /// A program without outputs.
   FormulaProgram() = default;
-  /// Parses one expression an output. @throw std::invalid_argument
+  /// Parses one expression per output. @throw std::invalid_argument
   FormulaProgram(const FormulaContext & context, const std::vector<std::string> & expressions);
 
   /// Size of the variable vector: covers the context's variables and any made on demand by indexed
@@ -152,9 +152,9 @@ public:
   /// range.
   bool depends_on(int output, int variable) const noexcept CD_NONBLOCKING;
   /// For each of the `count` variables from `first` on, those among them (as indices from 0,
-  /// ascending) with which the output may have a second derivative other than zero. Operations
-  /// alone decide, values do not. Precondition: 0 <= output < output_count(), variables that exist.
-  /// Setup only: allocates.
+  /// ascending) with which the output may have a second derivative other than zero. This depends
+  /// only on the operations, not on values. Precondition: 0 <= output < output_count(), variables
+  /// that exist. Setup only: allocates.
   std::vector<std::vector<int>> coupled_variables(int output, int first, int count) const;
   /// The variables that occur in the output, ascending. Precondition: 0 <= output < output_count().
   const std::vector<int> & variables_of(int output) const noexcept CD_NONBLOCKING
@@ -178,8 +178,9 @@ public:
   }
 
   /// Gradient of one output with respect to all variables from a filled tape, which stays as it is,
-  /// so that one forward() serves any number of outputs. Touches only what the output depends on: a
-  /// singular neighbour does no harm. An output out of range gives NaN. Real-time safe.
+  /// so that one forward() serves any number of outputs. Evaluates only what the output depends on,
+  /// so that singularities of other outputs have no effect. An output out of range gives NaN.
+  /// Real-time safe.
   template <class S>
   void reverse(const S * tape, S * adjoint, int output, S * gradient) const noexcept CD_NONBLOCKING;
 

@@ -11,9 +11,9 @@
 namespace constrained_dynamics
 {
 
-/// The fastest robust path, "auto": ArticulatedBody where there is a tree of bodies. Where that
-/// declines, for all other systems, and where rows and terms were asked for at this state already,
-/// KaneMinimal, which judges by a factorisation of A itself.
+/// The fastest robust formulation, "auto": ArticulatedBody for trees of bodies. KaneMinimal, which
+/// decides on ranks by factorising A, is used where ArticulatedBody declines, for all other
+/// systems, and if rows and terms were already evaluated at this state.
 class CONSTRAINED_DYNAMICS_EXPORT Automatic : public Formulation
 {
 public:

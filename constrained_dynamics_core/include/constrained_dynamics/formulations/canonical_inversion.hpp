@@ -15,11 +15,11 @@ namespace constrained_dynamics
 
 /// Canonical generalized inversion (E9), with the Cholesky root R of the inertia, RᵀR = Q:
 ///     R u̇ = (A R⁻¹)⁺ b + (I − (A R⁻¹)⁺ (A R⁻¹)) R⁻ᵀ h.
-/// The first term, the constraint part, satisfies the rows; the second, the momentum part, is what
-/// the rows leave of the free motion. They are orthogonal. The pseudo-inverse is taken by a
-/// Householder QR of the rows that are left after the decision about rank.
+/// The first term, the constraint part, satisfies the rows. The second, the momentum part, is the
+/// part of the free motion that the rows allow. They are orthogonal. The pseudo-inverse is computed
+/// by a Householder QR of the rows that remain after the rank decision.
 ///
-/// Exists for symmetric positive definite Q only, else kSingularInertia.
+/// Requires a symmetric positive definite Q; otherwise the status is kSingularInertia.
 class CONSTRAINED_DYNAMICS_EXPORT CanonicalInversion : public RowFormulation
 {
 public:
@@ -51,7 +51,7 @@ protected:
 /// Rate of the Cholesky root, from Q̇ = Ṙᵀ R + Rᵀ Ṙ: Ṙ = Φ(R⁻ᵀ Q̇ R⁻¹) R, where Φ keeps the upper
 /// triangle and half of the diagonal.
 /// @param root R (n × n), upper triangular, regular. @param mass_matrix_rate Q̇ (n × n), symmetric.
-/// @param root_rate Ṙ (n × n); must not be an argument. Real-time safe: yes.
+/// @param root_rate Ṙ (n × n); must not alias another argument. Real-time safe: yes.
 CONSTRAINED_DYNAMICS_EXPORT void cholesky_root_rate(
   const ConstMatrixRef & root, const ConstMatrixRef & mass_matrix_rate,
   MatrixRef root_rate) noexcept CD_NONBLOCKING;

@@ -9,12 +9,12 @@
 namespace constrained_dynamics
 {
 
-/// Options of a solve that are not the formulation's own.
+/// Options of a solve that do not belong to the formulation.
 struct DynamicsOptions
 {
   RankOptions rank;
-  /// Length [m] that makes angles comparable with distances: it scales rotational rows in decisions
-  /// about rank and in the split of forces over redundant rows.
+  /// Length [m] that makes angles comparable with distances: it scales rotational rows in rank
+  /// decisions and in the distribution of forces over redundant rows.
   double characteristic_length = 1.0;
   Stabilisation stabilisation;
 };

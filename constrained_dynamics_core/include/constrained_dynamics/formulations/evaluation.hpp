@@ -30,7 +30,8 @@ enum class RowSubset : std::uint8_t
 };
 inline constexpr int kRowSubsetCount = 3;
 
-/// What is constant about a constrained system: constraints, options and what follows from them.
+/// The constant part of a constrained system: constraints, options and quantities derived from
+/// them.
 struct CONSTRAINED_DYNAMICS_EXPORT ConstrainedSystem
 {
   /// @throw std::invalid_argument for options out of range or gain matrices of the wrong size.
@@ -56,9 +57,9 @@ struct CONSTRAINED_DYNAMICS_EXPORT ConstrainedSystem
   Eigen::VectorXd multiplier_compliance;  ///< 1/weight²
 };
 
-/// A constrained system at one state: what formulations solve on. Its parts are evaluated when they
-/// are asked for, once for each state; `has` tells which are there. Memory is taken by the
-/// constructor; everything else is real-time safe.
+/// A constrained system at one state, on which formulations solve. Each part is evaluated when it
+/// is first requested, once per state; `has` tells which parts are available. Only the constructor
+/// allocates; everything else is real-time safe.
 class CONSTRAINED_DYNAMICS_EXPORT Evaluation
 {
 public:
@@ -68,7 +69,7 @@ public:
     kRowValues = 2U,   ///< φ, φ̇, b
     kJacobian = 4U,    ///< A
     kTerms = 8U,       ///< Q, P, G
-    kSolution = 16U,   ///< set by whoever keeps the solution
+    kSolution = 16U,   ///< set by the owner of the solution
   };
 
   explicit Evaluation(std::shared_ptr<const ConstrainedSystem> of);
@@ -79,60 +80,62 @@ public:
 
   /// Whether these parts belong to the present state.
   bool has(unsigned parts) const noexcept { return (parts_ & parts) == parts; }
-  /// These parts are to be evaluated again when they are asked for next.
+  /// Marks parts as outdated: they are evaluated again when they are next requested.
   void forget(unsigned parts) noexcept { parts_ &= ~parts; }
   void note_solution() noexcept { parts_ |= kSolution; }
-  /// φ, φ̇ and b were evaluated by a formulation that needs no A.
+  /// Records that a formulation which does not need A has evaluated φ, φ̇ and b.
   void note_row_values() noexcept;
-  /// Another number for each state that was set.
+  /// A number that changes with every state that is set.
   std::uint64_t stamp() const noexcept { return stamp_; }
 
-  /// Kinematics at a state. Where the status is kSizeMismatch or kNonFiniteInput the former state
-  /// stays; other statuses, those of System::update_kinematics, leave none.
+  /// Sets the state and evaluates the kinematics. If the status is kSizeMismatch or
+  /// kNonFiniteInput, the previous state stays; after any other failure (see
+  /// System::update_kinematics) there is no state.
   [[nodiscard]] Status set_state(
     double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept CD_NONBLOCKING;
-  /// The same at rest.
+  /// The same with zero speeds.
   [[nodiscard]] Status set_rest(double time, const ConstVectorRef & q) noexcept CD_NONBLOCKING
   {
     return set_state(time, q, zero_speeds_);
   }
 
-  /// φ, φ̇, A, b. Statuses: those of Constraint::evaluate, kNoState.
+  /// Evaluates φ, φ̇, A, b. Statuses: those of Constraint::evaluate, kNoState.
   [[nodiscard]] Status ask_rows() noexcept CD_NONBLOCKING;
-  /// Rows of those constraints that have position rows; the others need not exist at rest and are
-  /// left alone, so that no part is complete afterwards.
+  /// Evaluates the rows of those constraints that have position rows. The others may be undefined
+  /// at rest and are skipped, so that no part is complete afterwards.
   [[nodiscard]] Status ask_position_rows() noexcept CD_NONBLOCKING;
-  /// Q, P, G. Statuses: those of System::update_dynamics, kNoState.
+  /// Evaluates Q, P, G. Statuses: those of System::update_dynamics, kNoState.
   [[nodiscard]] Status ask_terms() noexcept CD_NONBLOCKING;
 
-  /// The active rows and the forces as a problem of rows: h = P + G τ with the forces of given
-  /// multipliers, b with driven speeds and stabilisation. @pre rows and terms are there.
+  /// The active rows and the forces as a row problem: h = P + G τ with the forces of given
+  /// multipliers, b with driven speeds and stabilisation. @pre rows and terms are evaluated.
   [[nodiscard]] RowProblem motion_problem() noexcept CD_NONBLOCKING;
-  /// Likewise without the inputs.
+  /// The same without the inputs.
   [[nodiscard]] RowProblem passive_problem() noexcept CD_NONBLOCKING;
-  /// A δ = −values for the active rows of a subset, with h = 0: the correction that is least in the
-  /// norm of Q.
+  /// A δ = −values for the active rows of a subset, with h = 0: the smallest correction in the norm
+  /// of Q.
   [[nodiscard]] RowProblem correction_problem(
     const Eigen::VectorXd & values, RowSubset subset) noexcept CD_NONBLOCKING;
   /// The problem of the rows that were gathered last.
   [[nodiscard]] RowProblem gathered_problem(RowSubset subset) const noexcept CD_NONBLOCKING;
-  /// What driven speeds do by P and inputs alone is known to the rows: b ← b − A_d u̇_d. Then
-  /// stabilises and gathers the rows. @pre `force` is set.
+  /// Moves the known accelerations of driven speeds to the right-hand side of the rows, b ← b − A_d
+  /// u̇_d, then stabilises and gathers the rows. @pre `force` is set.
   void gather_driven() noexcept CD_NONBLOCKING;
 
-  /// `stabilised_bias` from φ, φ̇ and b.
+  /// Computes `stabilised_bias` from φ, φ̇ and b.
   void stabilise() noexcept CD_NONBLOCKING;
   /// Adds Aᵀ λ of given multipliers of inactive constraints.
   void add_given(VectorRef force) const noexcept CD_NONBLOCKING;
-  /// `row_solution` of the rows that were gathered last, to all rows.
+  /// Copies `row_solution` of the rows that were gathered last to all rows.
   void scatter(Solution & to) noexcept CD_NONBLOCKING;
-  /// A rank that was unknown is nominal once a solve has found it.
+  /// Takes the rank found by a solve as nominal if it was unknown.
   void note_rank(RowSubset subset, int rank) noexcept CD_NONBLOCKING;
 
-  /// The size that each row could have at this state; `out` has a number a row. @pre kJacobian.
+  /// The size that each row could have at this state (Constraint::row_sizes); `out` is (m).
+  /// @pre kJacobian.
   void row_sizes(VectorRef out) noexcept CD_NONBLOCKING;
   void set_row_scale(const ConstVectorRef & sizes) noexcept CD_NONBLOCKING;
-  /// The largest of the values of active rows, scaled.
+  /// The largest scaled value of the active rows.
   double residual(const Eigen::VectorXd & values, RowSubset subset) const noexcept CD_NONBLOCKING;
 
   bool is_active(int constraint) const noexcept

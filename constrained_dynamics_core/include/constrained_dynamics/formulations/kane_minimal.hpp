@@ -13,8 +13,8 @@ namespace constrained_dynamics
 /// The minimal Kane form: p equations of motion for the independent speeds alone,
 ///     (Q_II + Q_ID K + Kᵀ Q_DI + Kᵀ Q_DD K) u̇_I = h_I − Q_ID β + Kᵀ (h_D − Q_DD β),
 /// and the dependent accelerations by u̇_D = K u̇_I + β (E4). The matrix is A2 Q A2ᵀ of (E5); it must
-/// be positive definite, or regular where Q is unsymmetric (active forces that contain
-/// accelerations). Q itself need not be. Speeds are partitioned by pivoting with hysteresis.
+/// be positive definite, or regular if Q is unsymmetric (active forces that contain accelerations).
+/// Q itself need not be. Speeds are partitioned by pivoting with hysteresis.
 class CONSTRAINED_DYNAMICS_EXPORT KaneMinimal : public RowFormulation
 {
 public:

@@ -12,14 +12,14 @@
 namespace constrained_dynamics
 {
 
-/// The nonminimal Kane form, the reference form of the seeds: n equations of motion for all speeds,
+/// The nonminimal Kane form: n equations of motion for all speeds,
 ///     (E6) T u̇ = V,   T = [A1; A2 Q],   V = [β; A2 h],   A1 = [I −K],   A2 = [Kᵀ I].
-/// T is formed and factored as it stands (LU with row exchanges), without use of the symmetry of Q.
-/// Speeds are partitioned by pivoting with hysteresis. Q need not be positive definite nor
-/// symmetric (active forces that contain accelerations); T is regular where A2 Q A2ᵀ is.
+/// T is formed and factorised directly (LU with row exchanges), without exploiting the symmetry of
+/// Q. Speeds are partitioned by pivoting with hysteresis. Q need be neither positive definite nor
+/// symmetric (active forces that contain accelerations); T is regular if and only if A2 Q A2ᵀ is.
 ///
-/// KaneMinimal solves p = n − rank equations instead and is faster; the two share the partition, K
-/// and β, and nothing else.
+/// KaneMinimal solves only p = n − rank equations and is faster. The two share the partition, K and
+/// β, but nothing else.
 class CONSTRAINED_DYNAMICS_EXPORT KaneNonminimal : public RowFormulation
 {
 public:

@@ -14,26 +14,27 @@
 namespace constrained_dynamics
 {
 
-/// Below this fraction of the size that rows could have (Constraint::row_sizes) a direction is
-/// rounding of the data: nobody can tell it from 0.
+/// A row direction below this fraction of the size that rows could have (Constraint::row_sizes) is
+/// round-off and cannot be distinguished from 0.
 inline constexpr double kRowRounding = 1e3 * std::numeric_limits<double>::epsilon();
 
-/// Tolerances of rank and partition decisions. All are ratios, so they have no unit: directions of
-/// the rows are measured against the size that the rows could have, never against the rows
-/// themselves, so that decisions do not depend on axes, units or repetitions.
+/// Tolerances of rank and partition decisions. All are ratios without a unit. Row directions are
+/// compared with the size that the rows could have, never with the rows themselves, so that
+/// decisions do not depend on axes, units or repeated rows.
 struct RankOptions
 {
-  /// A row direction below this fraction counts as lost: at 1e-8 half of the digits of a double are
-  /// left, beyond that accelerations would be noise. Between kRowRounding and this the rows are
+  /// A row direction below this fraction is dropped: at 1e-8 half of the digits of a double remain,
+  /// and below that accelerations would be noise. Between kRowRounding and this value the rows are
   /// singular; below kRowRounding they are redundant.
   double singular_tolerance = 1e-8;
-  /// Rows that are redundant on the constraint manifold become slightly independent beside it
-  /// (stages of an integrator, measured states). Below this fraction they still count as redundant.
+  /// Rows that are redundant on the constraint manifold become slightly independent off the
+  /// manifold (stages of an integrator, measured states). Below this fraction they still count as
+  /// redundant.
   double redundancy_tolerance = 1e-2;
-  /// Largest ‖A u̇ − b‖ relative to ‖b‖ + ‖A‖‖u̇‖ that is still consistent: rounding and drift are
-  /// below, rows that contradict each other above.
+  /// Largest |A u̇ − b| of a row, relative to its own terms |b| + Σ|A_j u̇_j|, that is consistent.
+  /// Round-off and drift stay below it; rows that contradict each other exceed it.
   double consistency_tolerance = 1e-6;
-  /// Largest |K| (E4) with which a partition is kept; above it speeds are chosen anew.
+  /// Largest |K| (E4) for which a partition is kept; above it, a new partition is chosen.
   double partition_limit = 10.0;
 };
 
@@ -41,24 +42,25 @@ struct RankOptions
 ///     S A Π = H [R11 R12; 0 0],   S = diag(row scale),  H orthogonal,  R11 (r × r) triangular,
 /// so that the first r speeds of the order Π are the dependent ones (E4):
 ///     K = −R11⁻¹ R12,   β = R11⁻¹ (Hᵀ S b)_1.
-/// Redundant rows need no sorting out: H combines them, and (Hᵀ S b)_2 is what is inconsistent.
+/// Redundant rows need not be removed: H combines them, and (Hᵀ S b)_2 is the inconsistent part of
+/// b.
 ///
-/// The order of the speeds is kept from call to call as long as |K| stays below the limit
-/// (hysteresis), else found anew by column pivoting.
+/// The order of the speeds is kept from call to call while |K| stays below the limit (hysteresis);
+/// otherwise it is found again by column pivoting.
 ///
-/// Memory is taken in the constructor. Everything else is real-time safe.
+/// Only the constructor allocates. Everything else is real-time safe.
 class CONSTRAINED_DYNAMICS_EXPORT RowFactorisation
 {
 public:
-  /// @param speed_count n. @param max_row_count the most rows that factor will be called with.
+  /// @param speed_count n. @param max_row_count largest number of rows passed to `factor`.
   RowFactorisation(int speed_count, int max_row_count);
 
   /// Factors the rows.
   /// @param rows A (m × n), m at most max_row_count. @param row_scale S (m), positive: 1 over the
-  /// size that each row could have, so that S A has rows of norm 1 at most.
-  /// @param nominal_rank the rank that the rows have on the manifold; the status is kSingular when
-  /// it is not reached. Where nobody knows it, kUnknownRank: then directions above the singular
-  /// tolerance count, and the status is kSingular when one is left between it and kRowRounding.
+  /// size that each row could have, so that the rows of S A have norm 1 at most.
+  /// @param nominal_rank the rank of the rows on the manifold; the status is kSingular if it is not
+  /// reached. If it is unknown, pass kUnknownRank: then all directions above the singular tolerance
+  /// are used, and the status is kSingular if one lies between that and kRowRounding.
   /// Statuses: kOk, kSingular, kSizeMismatch, kNonFiniteInput.
   [[nodiscard]] Status factor(
     const ConstMatrixRef & rows, const ConstVectorRef & row_scale, int nominal_rank,
@@ -66,47 +68,46 @@ public:
 
   static constexpr int kUnknownRank = -1;
 
-  /// Forgets the partition; the next factor chooses by pivoting.
+  /// Discards the partition; the next `factor` finds one by pivoting.
   void reset_partition() noexcept CD_NONBLOCKING { partition_rank_ = -1; }
 
-  /// Proposes the independent speeds: the next factor keeps them if they are as many as the nominal
-  /// rank leaves and |K| stays below the limit. @pre different indices of speeds.
+  /// Proposes independent speeds. The next `factor` keeps them if their number is n − nominal rank
+  /// and |K| stays below the limit. @pre distinct indices of speeds.
   void select_partition(const std::vector<int> & independent_speeds);
 
   int rank() const { return rank_; }            ///< r
   int row_count() const { return row_count_; }  ///< m
   /// Speeds in partition order: the first rank() are dependent, the others independent.
   const Eigen::VectorXi & order() const { return order_; }
-  /// How often speeds were chosen anew since construction.
+  /// How often a new partition was chosen since construction.
   int repartition_count() const { return repartition_count_; }
   /// K (r × p), views into this object.
   Eigen::Block<const Eigen::MatrixXd> dependency() const
   {
     return dependency_.block(0, 0, rank_, order_.size() - rank_);
   }
-  /// σ_max/σ_min of the scaled rows, without the directions that were dropped: an estimate within
-  /// a small factor, 1 where there is no row.
+  /// σ_max/σ_min of the scaled rows without the dropped directions, estimated within a small
+  /// factor; 1 if there are no rows.
   double condition() const { return condition_; }
 
-  /// β = R11⁻¹ (Hᵀ S b)_1; `beta` has r elements. What of b lies outside the range of A is left
-  /// out.
+  /// β = R11⁻¹ (Hᵀ S b)_1; `beta` has r elements. The part of b outside the range of A is ignored.
   void particular(const ConstVectorRef & bias, VectorRef beta) noexcept CD_NONBLOCKING;
 
-  /// Multipliers (E8): Aᵀ λ = f for a generalized force f in the range of Aᵀ, with the least
-  /// ‖diag(weight) λ‖ where rows are redundant. `multipliers` has m elements.
+  /// Multipliers (E8): solves Aᵀ λ = f for a generalized force f in the range of Aᵀ, with minimal
+  /// ‖diag(weight) λ‖ if rows are redundant. `multipliers` has m elements.
   void multipliers(
     const ConstVectorRef & force, const ConstVectorRef & weight,
     VectorRef multipliers) noexcept CD_NONBLOCKING;
 
-  /// Multipliers without any force: column i < row_count() − rank() of Z, Aᵀ Z = 0; `out` has m
-  /// elements.
+  /// Multipliers that produce no generalized force: column i < row_count() − rank() of Z, with Aᵀ
+  /// Z = 0; `out` has m elements.
   void multiplier_null_vector(int i, VectorRef out) const noexcept CD_NONBLOCKING
   {
     out = scale_.head(row_count_).cwiseProduct(null_space_.col(i).head(row_count_));
   }
 
-  /// How much of row i lies in the left null space of A: 0 for a row that nothing else can replace,
-  /// up to 1 for a redundant one.
+  /// Norm of the part of row i in the left null space of A: 0 for a row that no other rows can
+  /// replace, up to 1 for a redundant one.
   double redundancy(int row) const { return redundancy_(row); }
 
 private:

@@ -15,8 +15,9 @@ namespace constrained_dynamics
 /// The rows of all constraints at one state, in the order of the set. Rows of inactive constraints
 /// are evaluated too.
 ///
-/// Driven speeds (System::driven_speeds) are known to the constraints: A has zeros in their columns
-/// and b contains −A_d u̇_d, with the u̇_d of the last solve at this state, 0 before one.
+/// The accelerations u̇_d of driven speeds (System::driven_speeds) are known. A has zeros in their
+/// columns, and b contains −A_d u̇_d, with u̇_d of the last solve at this state, or 0 before a
+/// solve.
 struct Rows
 {
   Eigen::VectorXd position;         ///< φ (m)
@@ -33,13 +34,13 @@ struct Solution
   Eigen::VectorXd acceleration;      ///< u̇ (n)
   Eigen::VectorXd constraint_force;  ///< F^c (n) (E7)
   Eigen::VectorXd multipliers;       ///< λ (m) (E8)
-  Eigen::VectorXd redundancy;        ///< of each row, 0: nothing can replace it, 1: redundant
-  std::vector<WrenchPair> wrenches;  ///< ConstraintSet::wrench_offset says whose
+  Eigen::VectorXd redundancy;        ///< of each row; 0: irreplaceable, 1: redundant
+  std::vector<WrenchPair> wrenches;  ///< indexed by ConstraintSet::wrench_offset
   int active_row_count = 0;
   int rank = 0;
   double condition = 1.0;
   double inconsistency = 0.0;
-  /// Found along the tree of bodies, without Q and A; see ArticulatedBody.
+  /// Whether it was found along the tree of bodies, without Q and A (ArticulatedBody).
   bool along_tree = false;
 };
 

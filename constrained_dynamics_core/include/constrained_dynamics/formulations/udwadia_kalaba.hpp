@@ -10,14 +10,14 @@
 namespace constrained_dynamics
 {
 
-/// The Udwadia-Kalaba equation (E10): the free motion a and the least correction of it,
+/// The Udwadia-Kalaba equation (E10): the free motion a and its smallest correction,
 ///     u̇ = a + R⁻¹ (A R⁻¹)⁺ (b − A a),  a = Q⁻¹ h,
-/// which is the same for every root RᵀR = Q; here the Cholesky root in place of Q^½.
+/// which is the same for every root RᵀR = Q; here R is the Cholesky root instead of Q^½.
 ///
-/// The free motion may be far larger than the constrained one; the digits that the difference costs
-/// come back by one step of iterative refinement.
+/// The free motion may be far larger than the constrained one. One step of iterative refinement
+/// recovers the digits lost in the difference.
 ///
-/// Exists for symmetric positive definite Q only, else kSingularInertia.
+/// Requires a symmetric positive definite Q; otherwise the status is kSingularInertia.
 class CONSTRAINED_DYNAMICS_EXPORT UdwadiaKalaba : public RowFormulation
 {
 public:

@@ -14,40 +14,43 @@
 #include "constrained_dynamics/model/system.hpp"
 
 /// @file
-/// Controls as states (E16): rows that contain the controls become ordinary rows.
+/// Controls as states (E16). Rows that contain controls then become ordinary constraint rows.
 
 namespace constrained_dynamics
 {
 
-/// Which controls are states.
+/// The controls that become states.
 struct ControlStates
 {
-  /// Inputs τ whose rates become the inputs. τ is a speed of the same name (`tau_` in front where a
-  /// coordinate, a speed or a rate has that name already); the input is `d` + that speed.
+  /// Inputs τ that become speeds, while their rates become the inputs. The speed has the name of τ,
+  /// with the prefix `tau_` if a coordinate, a speed or a rate has that name already. The input is
+  /// named `d` + that speed.
   std::vector<std::string> first;
-  /// Coordinates τ, with the speed `d` + τ, whose second derivatives become the inputs, named `dd`
-  /// + τ. Controls of the kinematics; motions that a stiff drive imposes on a joint.
+  /// Coordinates τ, with the speed `d` + τ, whose second derivatives become the inputs, named
+  /// `dd` + τ. For controls in the kinematics, and for motions that a stiff drive imposes on a
+  /// joint.
   std::vector<std::string> second;
 };
 
-/// A system whose controls are states. With the wrapped system Q u̇ = P + G τ, τ = (τ₁, τ₀), and the
-/// speeds u = (u_f, u_d), u_d those of `second`, this is
+/// A system whose controls are states. The wrapped system is Q u̇ = P + G τ with τ = (τ₁, τ₀),
+/// where τ₁ are the inputs in `first`, and u = (u_f, u_d), where u_d are the speeds of `second`.
+/// This system is
 ///     Q_ff u̇_f = P_f + G_f1 τ₁ + G_f0 τ₀ − Q_fd ü,   u̇_d = ü,   τ̇₁ = v,
-/// with the inputs τ₀ (those that are left), v and ü in this order. u_d and τ₁ are driven speeds
-/// (System::driven_speeds): no constraint force acts on them. Coordinates, frames, joints and
+/// with the inputs τ₀ (the remaining ones), v and ü, in this order. u_d and τ₁ are driven speeds
+/// (System::driven_speeds): constraint forces do not act on them. Coordinates, frames, joints and
 /// energies are those of the wrapped system.
 class CONSTRAINED_DYNAMICS_EXPORT ControlStateSystem : public System
 {
 public:
-  /// @throw std::invalid_argument for a null system, one that has driven speeds already, names that
-  /// are unknown or given twice, a coordinate whose rate is not a speed of its own, and where
-  /// nothing at all is left undriven.
+  /// @throw std::invalid_argument for a null system, a system that already has driven speeds,
+  /// unknown or repeated names, a coordinate whose rate is not a speed, and if every speed would be
+  /// driven.
   ControlStateSystem(std::shared_ptr<const System> wrapped, ControlStates states);
   ~ControlStateSystem() override;
 
   const System & wrapped() const { return *wrapped_; }
   const std::shared_ptr<const System> & shared_wrapped() const { return wrapped_; }
-  /// The data of the wrapped system within data of this one, e.g. for external wrenches of a robot.
+  /// The wrapped system's part of the data of this system, e.g. for external wrenches on a robot.
   /// Real-time safe: yes.
   static SystemData & wrapped_data(SystemData & data) noexcept CD_NONBLOCKING;
   static const SystemData & wrapped_data(const SystemData & data) noexcept CD_NONBLOCKING;
@@ -86,6 +89,7 @@ protected:
     const Eigen::Vector3d & torque, MatrixRef out) const override;
   void do_add_coordinate_force_derivatives(
     const SystemData & data, const ConstVectorRef & y, MatrixRef out) const override;
+  const System & do_underlying() const noexcept CD_NONBLOCKING override { return *wrapped_; }
 
 private:
   void fill_inputs(const SystemData & data, const ConstVectorRef & inputs, VectorRef out)
@@ -93,25 +97,22 @@ private:
 
   std::shared_ptr<const System> wrapped_;
   std::vector<int> first_;    // inputs of the wrapped system that are states here
-  std::vector<int> kept_;     // the other ones
+  std::vector<int> kept_;     // the other inputs
   std::vector<int> imposed_;  // speeds of `second`
 };
 
-/// What a ControlStateSystem wraps; any other system itself.
-CONSTRAINED_DYNAMICS_EXPORT const System & underlying(const System & system);
-
-/// Makes all inputs of a system states, first order: τ are speeds, τ̇ the inputs. Throws as the
-/// constructor.
+/// Makes all inputs of a system states of first order: τ become speeds, τ̇ the inputs. Throws as
+/// the constructor does.
 CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const ControlStateSystem> make_control_state_system(
   std::shared_ptr<const System> system);
 
-/// Adds coordinates for controls of second order that are none yet, so that any formula may use
-/// them, the kinematics included. Those that are inputs act with their coefficients as before.
+/// Adds a coordinate for each control of second order that has none yet, so that any formula may
+/// use it, including those of the kinematics. A control that is an input keeps its coefficients.
 CONSTRAINED_DYNAMICS_EXPORT void add_control_coordinates(
   const std::vector<std::string> & controls, AnalyticDescription & description);
 
-/// Makes a system from formulas, with `add_control_coordinates`, and its controls states. Throws as
-/// make_analytic_system and the constructor.
+/// Builds a system from formulas, after add_control_coordinates, and makes its controls states.
+/// Throws as make_analytic_system and the constructor do.
 CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const ControlStateSystem> make_control_state_system(
   AnalyticDescription description, ControlStates states);
 

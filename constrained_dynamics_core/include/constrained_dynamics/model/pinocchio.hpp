@@ -13,12 +13,12 @@
 
 /// @file
 /// Systems from a pinocchio::Model, and the Model and Data of every RigidBodySystem. The only
-/// public header that includes Pinocchio: link it (pinocchio::pinocchio_default) where you include
-/// this.
+/// public header that includes Pinocchio: targets that include it must link
+/// pinocchio::pinocchio_default.
 ///
-/// Speeds are Pinocchio's velocities v, in the same order. Coordinates are in the same order, but a
-/// continuous joint (JointModelRUBX …) and the rotation of a planar joint are one angle here and
-/// its cosine and sine there; to_pinocchio_q and from_pinocchio_q convert.
+/// Speeds are Pinocchio's velocities v, in the same order. Coordinates are in the same order too,
+/// but a continuous joint (JointModelRUBX …) and the rotation of a planar joint have one angle
+/// here, and a cosine and a sine in Pinocchio. to_pinocchio_q and from_pinocchio_q convert.
 
 namespace constrained_dynamics
 {
@@ -29,15 +29,16 @@ struct ModelOptions
   /// Attachments, frames, springs, dampers, armature, inputs, external wrenches, and further robots
   /// and bodies. Its gravity and use_model_damping are not used.
   SceneDescription scene;
-  /// Whether model.damping acts. Pinocchio's own algorithms leave it out.
+  /// Whether model.damping is applied. Pinocchio's own algorithms ignore it.
   bool use_damping = false;
 };
 
 /// The system of a Model: its bodies, joints, limits, armature, gravity and frames.
 ///
 /// Joints: revolute, unbounded revolute and prismatic ones with any axis, planar, spherical,
-/// translation and free-flyer joints, anywhere in the tree. Body frames become links, the other
-/// frames but those of joints become frames; a joint `j` without body frame gets the link `j_link`.
+/// translation and free-flyer joints, anywhere in the tree. Body frames become links, and all other
+/// frames except joint frames become frames. A joint `j` without a body frame gets the link
+/// `j_link`.
 /// @throw std::invalid_argument naming a joint of another kind (helical, universal, spherical ZYX,
 /// ellipsoid, composite, mimic), joints that are not in depth-first order, and values that are not
 /// finite or not physical.
@@ -45,8 +46,8 @@ CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const RigidBodySystem> make_rigid_bo
   const pinocchio::Model & model, const ModelOptions & options = ModelOptions());
 
 /// The Model of a system, whatever the system was made from. Its armature includes
-/// SceneDescription::armature. Its frames include those of the system; a frame that the system
-/// calls "world" is its "universe".
+/// SceneDescription::armature. Its frames include those of the system; the system's "world" is the
+/// Model's "universe".
 CONSTRAINED_DYNAMICS_EXPORT const pinocchio::Model & pinocchio_model(
   const RigidBodySystem & system);
 
@@ -55,8 +56,8 @@ CONSTRAINED_DYNAMICS_EXPORT const pinocchio::Model & pinocchio_model(
 /// update_dynamics uses the same memory from the first call of this function on, and leaves the
 /// results of crba and nonLinearEffects there.
 /// @throw std::invalid_argument if `data` does not belong to a RigidBodySystem.
-/// Real-time safe: the first call for a SystemData allocates memory of the order n³; later ones
-/// yes.
+/// Real-time safe: no for the first call with a SystemData, which allocates memory of order n³; yes
+/// afterwards.
 CONSTRAINED_DYNAMICS_EXPORT pinocchio::Data & pinocchio_data(SystemData & data);
 
 /// The configuration (model.nq) of the state of the last update_kinematics.

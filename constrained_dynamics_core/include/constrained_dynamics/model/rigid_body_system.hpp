@@ -49,7 +49,7 @@ struct Pose
 /// One robot of a scene. Meshes are never read.
 struct RobotDescription
 {
-  /// Used in messages, and as name of a planar or floating base ("base" if empty).
+  /// Used in messages, and as the name of a planar or floating base ("base" if empty).
   std::string name;
   /// Put in front of every link, joint and frame name of this robot, e.g. "left_".
   std::string prefix;
@@ -59,18 +59,19 @@ struct RobotDescription
   /// Where the text came from, for messages.
   std::string source;
   Base base = Base::kFixed;
-  /// Of the root link in the world (fixed), or of the frame that the base's coordinates count from.
-  /// SDF: the model's own pose follows, and the base moves the model frame.
+  /// Pose of the root link in the world (fixed base), or of the frame in which the base's
+  /// coordinates are measured. SDF: the model's own pose is applied after it, and the base moves
+  /// the model frame.
   Pose pose;
-  /// Joints (names without prefix) that are frozen at a value [rad, m]. Joints of one degree of
-  /// freedom only.
+  /// Joints (names without prefix) that are locked at a value [rad, m]. They must have one degree
+  /// of freedom.
   std::map<std::string, double> locked;
-  /// MJCF: go on, with a warning, if the file has `<equality>` elements. They are not turned into
-  /// constraints, so by default such a file is refused.
+  /// MJCF: accept a file that has `<equality>` elements, with a warning. They are not turned into
+  /// constraints, so by default such a file is rejected.
   bool ignore_equality = false;
 };
 
-/// A rigid body without parent.
+/// A rigid body that is not connected to a parent by a joint.
 struct FreeBody
 {
   std::string name;   ///< also the name of its frame and of its coordinates
@@ -78,10 +79,10 @@ struct FreeBody
   Eigen::Vector3d com = Eigen::Vector3d::Zero();      ///< in the body frame [m]
   Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();  ///< about com, body axes [kg m²]
   Base base = Base::kFloating;                        ///< kFloating or kPlanar
-  Pose pose;  ///< of the frame that its coordinates count from
+  Pose pose;  ///< of the frame in which its coordinates are measured
 };
 
-/// A massive thing that is welded to a link, e.g. a tool; also a frame of that name.
+/// A rigid mass that is welded to a link, e.g. a tool. It also defines a frame of the same name.
 struct Attachment
 {
   std::string name;
@@ -100,7 +101,7 @@ struct FrameDescription
   Pose pose;                     ///< in the parent
 };
 
-/// Force −stiffness (q − rest) on a joint of one degree of freedom.
+/// A spring with force −stiffness (q − rest) on a joint with one degree of freedom.
 struct JointSpring
 {
   std::string joint;
@@ -108,7 +109,7 @@ struct JointSpring
   double rest = 0.0;       ///< [rad] or [m]
 };
 
-/// A place where a wrench from outside may act. Its value lives in the SystemData.
+/// A place where an external wrench may act. Its value is stored in the SystemData.
 struct ExternalWrench
 {
   std::string name;
@@ -118,15 +119,15 @@ struct ExternalWrench
   Eigen::Vector3d torque = Eigen::Vector3d::Zero();  ///< initial value [N m]
 };
 
-/// Largest scene that is accepted. Descriptions are untrusted: the defaults exhaust neither memory
-/// nor the stack. Raise them for models of one's own.
+/// Largest scene that is accepted. Descriptions are untrusted, and the defaults protect memory and
+/// stack. Raise them for large models that you trust.
 struct SizeLimits
 {
   int links = 500;  ///< of a document, and of the scene
   int depth = 200;  ///< links from the root to a tip
 };
 
-/// Everything that a RigidBodySystem is made of. Joint names are those with prefix.
+/// Everything that a RigidBodySystem is built from. Joint names include the prefix.
 struct SceneDescription
 {
   std::vector<RobotDescription> robots;
@@ -137,29 +138,30 @@ struct SceneDescription
   std::vector<JointSpring> springs;
   /// Joint → viscous coefficient [N m s/rad, N s/m], ≥ 0; adds to the model's own damping.
   std::map<std::string, double> dampers;
-  /// Joint → inertia of the rotor as the joint sees it [kg m², kg], ≥ 0; adds to the model's own.
+  /// Joint → inertia of the rotor reflected to the joint [kg m², kg], ≥ 0; adds to the model's own.
   std::map<std::string, double> armature;
   /// Whether the damping that the robot descriptions state is applied.
   bool use_model_damping = true;
-  /// Joints of one degree of freedom (or names of speeds) with an input each; by default all
-  /// joints of one degree of freedom that do not mimic another.
+  /// Joints with one degree of freedom (or names of speeds) that have an input. By default, all
+  /// joints with one degree of freedom that do not mimic another.
   std::optional<std::vector<std::string>> actuated;
   std::vector<ExternalWrench> external_wrenches;
   SizeLimits size_limits;
 };
 
 /// Reads a robot description; the format follows from the root element.
-/// @throw std::invalid_argument naming the file if it cannot be read, exceeds 10 MB or is no
+/// @throw std::invalid_argument naming the file if it cannot be read, exceeds 10 MB or is not a
 /// `<robot>`, `<mujoco>` or `<sdf>` document.
 CONSTRAINED_DYNAMICS_EXPORT RobotDescription load_robot_description(const std::string & path);
 
-/// Robots, free bodies and tools in one world: the unconstrained tree that constraints close.
+/// Robots, free bodies and tools in one world. They form trees; loops are closed by constraints.
 ///
-/// Inside, it is one pinocchio::Model with names, springs and limits. The header
-/// constrained_dynamics/model/pinocchio.hpp makes a system from a Model, and gives access to Model
+/// Internally it is one pinocchio::Model with names, springs and limits. The header
+/// constrained_dynamics/model/pinocchio.hpp builds a system from a Model and gives access to Model
 /// and Data.
 ///
-/// Coordinates q and speeds u, in the order robots (their joints as a depth-first walk), bodies:
+/// Coordinates q and speeds u. Robots come first, with their joints in depth-first order, then
+/// bodies:
 /// - revolute, continuous, prismatic, hinge, slide `j`: `j` (a continuous joint is one angle); `dj`
 /// - planar `j`: `j_x`, `j_y`, `j_theta`; `j_vx`, `j_vy`, `j_wz`
 /// - floating, free `j`: `j_x`, `j_y`, `j_z`, `j_qx`, `j_qy`, `j_qz`, `j_qw`; `j_vx` … `j_wz`
@@ -167,24 +169,24 @@ CONSTRAINED_DYNAMICS_EXPORT RobotDescription load_robot_description(const std::s
 /// - translation `j` (of a Model): `j_x`, `j_y`, `j_z`; `j_vx`, `j_vy`, `j_vz`
 ///
 /// For a planar or floating base `j` is the robot's (body's) name, "base" if it has none.
-/// `j_v…`, `j_w…` are velocity of the moved frame's origin and angular velocity, both in axes of
-/// the moved frame. So q̇ = C u with D = 0, and C is the identity where there are only simple
-/// joints. Quaternions of any length but 0 are accepted and normalised for the evaluation; length 0
-/// (below 1e-150) is kNonFiniteInput.
+/// `j_v…` and `j_w…` are the velocity of the moving frame's origin and its angular velocity, both
+/// in axes of the moving frame. So q̇ = C u with D = 0, and C is the identity if all joints have
+/// one degree of freedom. Quaternions of any nonzero length are accepted and normalised for the
+/// evaluation; a length of 0 (below 1e-150) gives kNonFiniteInput.
 ///
 /// Frames: "world", then every link, MJCF site and SDF `<frame>`, the free bodies, the attachments
-/// and the named frames. A root link `world` of a robot that is fixed at the origin is the world
-/// itself.
+/// and the named frames. The root link of a robot that is fixed at the origin is the world itself
+/// if it is named `world`.
 ///
 /// Q is the joint-space inertia with armature. P = −(gravity and velocity terms) − dampers −
 /// springs + external wrenches. G selects the actuated speeds. Joint friction, limits,
-/// transmissions, tendons and contacts of the descriptions are not applied: limits and mimics are
-/// handed out, the others give warnings.
+/// transmissions, tendons and contacts of the descriptions are not applied: limits, mimics and
+/// friction can be read below, the others cause warnings.
 class CONSTRAINED_DYNAMICS_EXPORT RigidBodySystem : public System
 {
 public:
-  /// Joint = multiplier · source + offset, as a description states it. Not applied by the system
-  /// (the coordinates stay free): make a coupling constraint of it.
+  /// joint = multiplier · source + offset, as stated in a description. The system does not apply it
+  /// (the coordinates stay free): use a JointCoupling for that.
   struct Mimic
   {
     std::string joint;
@@ -193,7 +195,7 @@ public:
     double offset = 0.0;
   };
 
-  /// Bounds of a coordinate and of the speed and force along it; infinite where none are stated.
+  /// Bounds of a coordinate, its rate and the force along it; infinite if none are stated.
   struct Limits
   {
     double lower = -std::numeric_limits<double>::infinity();
@@ -209,7 +211,7 @@ public:
   explicit RigidBodySystem(const SceneDescription & scene);
   ~RigidBodySystem() override;
 
-  /// One robot from a file or a string, everything else default.
+  /// Builds a system of one robot from a file or a string, with defaults for everything else.
   static std::shared_ptr<RigidBodySystem> from_urdf_file(
     const std::string & path, Base base = Base::kFixed);
   static std::shared_ptr<RigidBodySystem> from_urdf_text(
@@ -223,13 +225,13 @@ public:
   static std::shared_ptr<RigidBodySystem> from_sdf_text(
     const std::string & text, Base base = Base::kFixed);
 
-  /// Things that the descriptions state and this system does not apply.
+  /// Warnings about elements of the descriptions that this system does not apply.
   const std::vector<std::string> & warnings() const;
   /// Mimic joints of all robots, with prefixes.
   const std::vector<Mimic> & mimics() const;
   /// Limits of each coordinate (nq).
   const std::vector<Limits> & limits() const;
-  /// Names of the joints of one degree of freedom, in the order of their coordinates.
+  /// Names of the joints with one degree of freedom, in the order of their coordinates.
   const std::vector<std::string> & joint_names() const;
   /// Names of all links and free bodies, without "world".
   const std::vector<std::string> & link_names() const;
@@ -238,19 +240,19 @@ public:
   /// Mass of everything that moves [kg].
   double total_mass() const;
   Eigen::Vector3d gravity() const;
-  /// Joints of one degree of freedom with the dry friction that the descriptions state [N m, N].
-  /// Not applied by the system: make a DryFriction of it, as scenarios do.
+  /// Joints with one degree of freedom and the dry friction that the descriptions state [N m, N].
+  /// The system does not apply it: use a DryFriction, as scenarios do.
   const std::vector<std::pair<std::string, double>> & joint_friction() const;
   /// Viscous coefficient that acts on each speed (n).
   const Eigen::VectorXd & damping() const;
 
-  /// Sets the value of an external wrench from the next update_dynamics on. Nothing happens if the
-  /// index is out of range. Real-time safe: yes.
+  /// Sets the value of an external wrench, starting with the next update_dynamics. An index out of
+  /// range is ignored. Real-time safe: yes.
   void set_external_wrench(
     SystemData & data, int index, const Eigen::Vector3d & force,
     const Eigen::Vector3d & torque) const noexcept CD_NONBLOCKING;
 
-  /// Generalized force that holds the system still against gravity (n) at the state of the last
+  /// Generalized force (n) that holds the system at rest against gravity at the state of the last
   /// update_kinematics: the gravity part of −P. Real-time safe: yes.
   void gravity_torque(const SystemData & data, VectorRef out) const noexcept CD_NONBLOCKING;
 
@@ -294,6 +296,7 @@ protected:
     const Eigen::Vector3d & torque, MatrixRef out) const override;
   void do_add_coordinate_force_derivatives(
     const SystemData & data, const ConstVectorRef & y, MatrixRef out) const override;
+  const RigidBodySystem * do_as_robot() const noexcept CD_NONBLOCKING override { return this; }
 
 private:
   friend struct PinocchioAccess;

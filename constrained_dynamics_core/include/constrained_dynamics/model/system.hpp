@@ -27,57 +27,58 @@ struct SystemTerms
   Eigen::VectorXd kinematic_drift;    ///< D (nq)
   Eigen::VectorXd rates;              ///< q̇ (nq)
   Eigen::VectorXd acceleration_bias;  ///< q̈ at u̇ = 0 (nq)
-  Eigen::MatrixXd mass_matrix;        ///< Q (n × n); accelerations in active forces are moved here
+  Eigen::MatrixXd mass_matrix;        ///< Q (n × n), with the coefficients of u̇ in active forces
   Eigen::VectorXd force;         ///< P (n): active forces minus velocity terms, inputs excluded
   Eigen::MatrixXd input_matrix;  ///< G (n × l)
 };
 
-/// Whether C, D, q̇ and the bias of q̈ are finite. Real-time safe: yes.
+/// Returns whether C, D, q̇ and the bias of q̈ are finite. Real-time safe: yes.
 inline bool has_finite_kinematics(const SystemTerms & terms) noexcept
 {
   return terms.kinematic_matrix.allFinite() && terms.kinematic_drift.allFinite() &&
          terms.rates.allFinite() && terms.acceleration_bias.allFinite();
 }
 
-/// Motion of a frame F in the world W; everything is expressed in W.
+/// Motion of a frame F relative to the world W. All vectors are expressed in W.
 struct FrameKinematics
 {
   Eigen::Matrix3d rotation = Eigen::Matrix3d::Identity();       ///< R_WF
   Eigen::Vector3d position = Eigen::Vector3d::Zero();           ///< p_WF [m]
-  Eigen::Vector3d velocity = Eigen::Vector3d::Zero();           ///< of the origin [m/s]
+  Eigen::Vector3d velocity = Eigen::Vector3d::Zero();           ///< of the origin of F [m/s]
   Eigen::Vector3d angular_velocity = Eigen::Vector3d::Zero();   ///< [rad/s]
-  Eigen::Vector3d acceleration_bias = Eigen::Vector3d::Zero();  ///< classical, u̇ = 0 [m/s²]
-  Eigen::Vector3d angular_acceleration_bias = Eigen::Vector3d::Zero();  ///< u̇ = 0 [rad/s²]
+  Eigen::Vector3d acceleration_bias = Eigen::Vector3d::Zero();  ///< of the origin at u̇ = 0 [m/s²]
+  Eigen::Vector3d angular_acceleration_bias = Eigen::Vector3d::Zero();  ///< at u̇ = 0 [rad/s²]
 };
 
-/// Derivatives of a system at one state while accelerations u̇ and inputs τ are kept (E17).
+/// Derivatives of a system at one state, with the accelerations u̇ and inputs τ held constant
+/// (E17).
 ///
-/// Directions of the coordinates are those of the speeds: column k of a matrix `…_q` is the change
-/// along δq = C e_k. Quaternions are not independent numbers, so ∂/∂q itself would mean nothing for
-/// them; where nq = n, ∂/∂q is this times C⁻¹.
+/// Coordinates are varied along the speeds: column k of a matrix `…_q` is the derivative along
+/// δq = C e_k. The elements of a quaternion cannot be varied independently, so ∂/∂q itself is not
+/// defined for them. Where nq = n, ∂/∂q is this matrix times C⁻¹.
 struct SystemDerivatives
 {
-  Eigen::VectorXd acceleration;             ///< u̇ (n) that was kept
-  Eigen::VectorXd coordinate_acceleration;  ///< q̈ (nq) that belongs to it
-  Eigen::MatrixXd residual_q;  ///< of Q u̇ − P − G τ (n × n); external wrenches are kept
+  Eigen::VectorXd acceleration;             ///< u̇ (n) that was held constant
+  Eigen::VectorXd coordinate_acceleration;  ///< q̈ (nq) that follows from it
+  Eigen::MatrixXd residual_q;  ///< of Q u̇ − P − G τ (n × n), external wrenches constant
   Eigen::MatrixXd residual_u;  ///< ∂/∂u of the same (n × n)
   Eigen::MatrixXd rate_q;      ///< of q̇ (nq × n); ∂q̇/∂u is C
   Eigen::MatrixXd coordinate_acceleration_q;  ///< of q̈ (nq × n)
   Eigen::MatrixXd coordinate_acceleration_u;  ///< ∂q̈/∂u (nq × n)
-  /// T (n × n) of (E18): a change δ of the coordinates in the directions of the speeds and a change
-  /// δu of the speeds move on as δ̇ = T δ + δu.
+  /// T (n × n) of (E18): a variation δ of the coordinates along the speeds and a variation δu of
+  /// the speeds evolve as δ̇ = T δ + δu.
   Eigen::MatrixXd transport;
 
   /// Takes the memory and sets everything to zero.
   void resize(Eigen::Index coordinate_count, Eigen::Index speed_count);
 };
 
-/// Derivatives of the motion of a frame in the world at one state while u̇ is kept; rows 0 to 2
-/// linear, rows 3 to 5 angular, columns as in SystemDerivatives.
+/// Derivatives of the motion of a frame relative to the world at one state, with u̇ held constant.
+/// Rows 0 to 2 are linear and rows 3 to 5 angular; columns are as in SystemDerivatives.
 struct FrameDerivatives
 {
-  Eigen::Vector3d acceleration = Eigen::Vector3d::Zero();          ///< classical, u̇ included
-  Eigen::Vector3d angular_acceleration = Eigen::Vector3d::Zero();  ///< u̇ included
+  Eigen::Vector3d acceleration = Eigen::Vector3d::Zero();          ///< with u̇ [m/s²]
+  Eigen::Vector3d angular_acceleration = Eigen::Vector3d::Zero();  ///< with u̇ [rad/s²]
   Matrix6X jacobian;        ///< of position and orientation, and ∂/∂u of the velocities
   Matrix6X velocity_q;      ///< of velocity and angular velocity
   Matrix6X acceleration_q;  ///< of the accelerations
@@ -87,7 +88,9 @@ struct FrameDerivatives
   void resize(Eigen::Index speed_count);
 };
 
-/// A wrench on a body: force and torque about `point`, all expressed in the world.
+class RigidBodySystem;
+
+/// A wrench on a body: a force and a torque about `point`, all expressed in world axes.
 struct Wrench
 {
   Eigen::Vector3d point = Eigen::Vector3d::Zero();   ///< [m]
@@ -95,8 +98,8 @@ struct Wrench
   Eigen::Vector3d torque = Eigen::Vector3d::Zero();  ///< [N m]
 };
 
-/// Power of what acts on a system, by kind [W]; with the meaning of the same names in Work.
-/// d(T + V)/dt is the sum.
+/// Power of everything that acts on a system, by kind [W]. The kinds are those of Work, and their
+/// sum is d(T + V)/dt.
 struct SystemPower
 {
   double inputs = 0.0;
@@ -108,7 +111,8 @@ struct SystemPower
   double constraints = 0.0;  ///< of F^c
 };
 
-/// The scratch and the results of one thread's evaluations of a System. Systems derive from it.
+/// Scratch memory and results of the evaluations of a System, one per thread. Systems derive their
+/// own from it.
 class CONSTRAINED_DYNAMICS_EXPORT SystemData
 {
 public:
@@ -120,10 +124,10 @@ public:
   SystemTerms terms;
 };
 
-/// The unconstrained system S_h of the seeds. Constant after building; may be shared by threads,
-/// each with a SystemData of its own.
+/// The unconstrained system. Constant after construction; threads may share it, each with its own
+/// SystemData.
 ///
-/// Public methods check and call the protected `do_…` of the derived class.
+/// Public methods check their arguments and call the protected `do_…` of the derived class.
 class CONSTRAINED_DYNAMICS_EXPORT System
 {
 public:
@@ -143,10 +147,16 @@ public:
   /// Empty for systems without bodies.
   const std::vector<std::string> & frame_names() const { return frame_names_; }
 
-  /// Speeds whose accelerations are what inputs and P say, whatever constraints do: controls that
-  /// are states, motions that a drive imposes. Constraint forces do not act on them (virtual
-  /// displacements keep them), Q is diagonal and positive there. Ascending; none for most systems.
+  /// Speeds that constraint forces cannot accelerate: controls that are states, and motions imposed
+  /// by a drive. Inputs and P alone determine their accelerations; virtual displacements leave them
+  /// unchanged, and Q is diagonal and positive there. Ascending; empty for most systems.
   const std::vector<int> & driven_speeds() const { return driven_speeds_; }
+
+  /// The robot that this system is; null for other systems, also for those that wrap a robot.
+  /// `underlying().as_robot()` finds that one too. Real-time safe: yes.
+  const RigidBodySystem * as_robot() const noexcept CD_NONBLOCKING { return do_as_robot(); }
+  /// What a ControlStateSystem wraps; any other system itself. Real-time safe: yes.
+  const System & underlying() const noexcept CD_NONBLOCKING { return do_underlying(); }
 
   /// Index of a coordinate, speed, input or frame by name.
   /// @throw std::invalid_argument naming the unknown name and those that exist.
@@ -158,24 +168,24 @@ public:
   /// Name of the body (link) that a frame is fixed to; "world" for the world.
   std::string body_of_frame(int frame) const { return do_body_of_frame(frame); }
 
-  /// A configuration that every evaluation accepts: zeros, unit quaternions.
+  /// A configuration at which every evaluation succeeds: zeros and unit quaternions.
   Eigen::VectorXd neutral_coordinates() const { return do_neutral_coordinates(); }
 
-  /// Scratch and results for one thread. Real-time safe: no.
+  /// Allocates scratch memory and results for one thread. Real-time safe: no.
   std::unique_ptr<SystemData> make_data() const { return do_make_data(); }
 
-  /// Fills time, coordinates, speeds, C, D, q̇, the bias of q̈ and the kinematics of frames.
+  /// Evaluates C, D, q̇, the bias of q̈ and the motion of frames at a state, and stores the state.
   /// Statuses: kOk, kSizeMismatch, kNonFiniteInput, kNonFiniteResult, kSingularKinematics,
   /// kUserFunctionFailed. On failure the data must not be used. Real-time safe: yes.
   [[nodiscard]] Status update_kinematics(
     double time, const ConstVectorRef & q, const ConstVectorRef & u,
     SystemData & data) const noexcept CD_NONBLOCKING;
 
-  /// Fills Q, P and G for the state of the last update_kinematics.
+  /// Evaluates Q, P and G at the state of the last update_kinematics.
   /// Statuses: kOk, kNonFiniteResult, kUserFunctionFailed. Real-time safe: yes.
   [[nodiscard]] Status update_dynamics(SystemData & data) const noexcept CD_NONBLOCKING;
 
-  /// Brings q back to its manifold (unit quaternions). Real-time safe: yes.
+  /// Normalises the quaternions in q (nq) to unit length. Real-time safe: yes.
   void normalise(VectorRef q) const noexcept CD_NONBLOCKING { do_normalise(q); }
 
   /// Motion of a frame at the state of the last update_kinematics. Real-time safe: yes.
@@ -193,33 +203,33 @@ public:
     do_frame_jacobian(data, frame, out);
   }
 
-  /// Sizes of the columns of frame_jacobian that rounding is far below: row 0 of `out` (6 × n) for
-  /// the linear velocity of the frame's origin, row 1 for the angular velocity; the other rows are
-  /// scratch. Norms of the columns, but where the lever of a joint is a small difference of link
-  /// lengths, a fraction of these lengths. Real-time safe: yes.
+  /// Magnitudes of the columns of frame_jacobian that are well above round-off: row 0 of `out`
+  /// (6 × n) for the linear velocity of the frame's origin, row 1 for the angular velocity; the
+  /// other rows are scratch. They are the norms of the columns. Where the lever arm of a joint is a
+  /// small difference of link lengths, a fraction of these lengths is used instead. Real-time safe:
+  /// yes.
   void frame_reach(const SystemData & data, int frame, Matrix6X & out) const noexcept CD_NONBLOCKING
   {
     do_frame_reach(data, frame, out);
   }
 
-  /// Whether coordinate `coordinate` belongs to a joint of one degree of freedom between two
-  /// bodies, so that a generalized force on it is a wrench on them.
+  /// Returns whether a coordinate belongs to a joint with one degree of freedom between two bodies.
+  /// A generalized force on it is then a wrench on both bodies.
   bool has_joint(int coordinate) const { return do_has_joint(coordinate); }
-  /// Names of the joint's child (a) and parent (b) body. Only where has_joint.
+  /// Names of the joint's child (a) and parent (b) body. @pre has_joint(coordinate).
   std::pair<std::string, std::string> joint_bodies(int coordinate) const
   {
     return do_joint_bodies(coordinate);
   }
-  /// Wrench on the joint's child body that a unit generalized force on `coordinate` exerts, about
-  /// the joint's origin; the parent gets the opposite. Real-time safe: yes.
+  /// Wrench that a unit generalized force on `coordinate` exerts on the joint's child body, about
+  /// the joint's origin. The parent body receives the opposite wrench. Real-time safe: yes.
   void joint_wrench(const SystemData & data, int coordinate, Wrench & out) const noexcept
     CD_NONBLOCKING
   {
     do_joint_wrench(data, coordinate, out);
   }
 
-  /// The speeds that the rate of a coordinate depends on, at any state; all of them where the
-  /// system does not tell.
+  /// Speeds that the rate of a coordinate can depend on, at any state. By default all speeds.
   std::vector<int> speeds_of_coordinate(int coordinate) const
   {
     return do_speeds_of_coordinate(coordinate);
@@ -230,17 +240,17 @@ public:
   {
     return do_kinetic_energy(data);
   }
-  /// Potential energy (gravity, springs) at the state of the last update_dynamics [J]; 0 where the
-  /// system states none. Real-time safe: yes.
+  /// Potential energy (gravity, springs) at the state of the last update_dynamics [J]; 0 if the
+  /// system has none. Real-time safe: yes.
   double potential_energy(const SystemData & data) const noexcept CD_NONBLOCKING
   {
     return do_potential_energy(data);
   }
 
-  /// Power of all that acts at the state of the last solve, with its accelerations u̇ (n), inputs
-  /// τ (l) and constraint force F^c (n); rows that driven speeds appear in are the caller's
-  /// (constraints act on them by A_dᵀ λ, which is in `driven` here). False, with nothing written,
-  /// where the system does not know its energy. Real-time safe: yes.
+  /// Power of everything that acts at the state of the last solve, with its accelerations u̇ (n),
+  /// inputs τ (l) and constraint force F^c (n). Rows also act on driven speeds, by A_dᵀ λ; that
+  /// power is part of `driven` here, and the caller moves it to `constraints`. Returns false and
+  /// writes nothing if the system has no energy function. Real-time safe: yes.
   [[nodiscard]] bool power(
     SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
     const ConstVectorRef & constraint_force, SystemPower & out) const noexcept CD_NONBLOCKING
@@ -249,29 +259,31 @@ public:
   }
 
   /// Analytic derivatives at the state of the last update_dynamics, with accelerations u̇ (n) and
-  /// inputs τ (l) kept. False, with nothing written, for systems that have none: `differentiate` of
-  /// derivatives.hpp takes differences then. Real-time safe: no, none of these is.
+  /// inputs τ (l) held constant. Returns false and writes nothing if the system has none;
+  /// `differentiate` of derivatives.hpp then uses finite differences. Real-time safe: no, like the
+  /// three functions below.
   [[nodiscard]] bool differentiate(
     SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef & inputs,
     SystemDerivatives & out) const
   {
     return do_differentiate(data, acceleration, inputs, out);
   }
-  /// Of a frame, after `differentiate` gave true, with the u̇ of that call.
+  /// Derivatives of the motion of a frame, with the u̇ of the last `differentiate`.
+  /// @pre `differentiate` returned true.
   void frame_derivatives(const SystemData & data, int frame, FrameDerivatives & out) const
   {
     do_frame_derivatives(data, frame, out);
   }
-  /// Adds the derivatives (n × n) of the generalized force Jᵀ (force; torque) of a frame, force and
-  /// torque kept in the world. After `differentiate` gave true.
+  /// Adds the derivatives (n × n) of the generalized force Jᵀ (force; torque) that acts at a frame,
+  /// with force [N] and torque [N m] constant in world axes. @pre `differentiate` returned true.
   void add_frame_force_derivatives(
     const SystemData & data, int frame, const Eigen::Vector3d & force,
     const Eigen::Vector3d & torque, MatrixRef out) const
   {
     do_add_frame_force_derivatives(data, frame, force, torque, out);
   }
-  /// Adds the derivatives (n × n) of Cᵀ y, the generalized force of forces y (nq) on the
-  /// coordinates, y kept. After `differentiate` gave true.
+  /// Adds the derivatives (n × n) of Cᵀ y, the generalized force of constant forces y (nq) on the
+  /// coordinates. @pre `differentiate` returned true.
   void add_coordinate_force_derivatives(
     const SystemData & data, const ConstVectorRef & y, MatrixRef out) const
   {
@@ -280,19 +292,19 @@ public:
 
 protected:
   System() = default;
-  /// To be called once by the derived class's constructor.
+  /// The constructor of a derived class calls this once.
   /// @throw std::invalid_argument for empty or duplicate names.
   void set_names(
     std::vector<std::string> coordinates, std::vector<std::string> speeds,
     std::vector<std::string> inputs, std::vector<std::string> frames = {});
 
-  /// To be called by the constructor, after set_names. @throw std::invalid_argument for indices out
-  /// of range, twice the same or all of the speeds.
+  /// The constructor of a derived class may call this after set_names. @throw std::invalid_argument
+  /// for indices that are out of range or repeated, or that name all speeds.
   void set_driven_speeds(std::vector<int> speeds);
 
   virtual std::unique_ptr<SystemData> do_make_data() const;
-  /// terms.time, .coordinates and .speeds are already set and finite. What is filled must be
-  /// finite, else kNonFiniteResult.
+  /// terms.time, .coordinates and .speeds are already set and finite. Returns kNonFiniteResult if a
+  /// result is not finite.
   virtual Status do_update_kinematics(SystemData & data) const noexcept CD_NONBLOCKING = 0;
   virtual Status do_update_dynamics(SystemData & data) const noexcept CD_NONBLOCKING = 0;
   virtual void do_normalise(VectorRef q) const noexcept CD_NONBLOCKING;
@@ -302,7 +314,7 @@ protected:
     const SystemData & data, int frame, FrameKinematics & out) const noexcept CD_NONBLOCKING;
   virtual void do_frame_jacobian(const SystemData & data, int frame, Matrix6X & out) const noexcept
     CD_NONBLOCKING;
-  /// The norms of the columns of frame_jacobian, unless the system knows better.
+  /// By default the norms of the columns of frame_jacobian.
   virtual void do_frame_reach(const SystemData & data, int frame, Matrix6X & out) const noexcept
     CD_NONBLOCKING;
   virtual bool do_has_joint(int coordinate) const;
@@ -325,6 +337,8 @@ protected:
     const Eigen::Vector3d & torque, MatrixRef out) const;
   virtual void do_add_coordinate_force_derivatives(
     const SystemData & data, const ConstVectorRef & y, MatrixRef out) const;
+  virtual const RigidBodySystem * do_as_robot() const noexcept CD_NONBLOCKING { return nullptr; }
+  virtual const System & do_underlying() const noexcept CD_NONBLOCKING { return *this; }
 
 private:
   std::vector<std::string> coordinate_names_;

@@ -17,7 +17,7 @@
 namespace constrained_dynamics
 {
 
-/// A request that cannot be met; says what was asked for and what is allowed.
+/// A request that cannot be carried out; the message says what was requested and what is allowed.
 class CONSTRAINED_DYNAMICS_EXPORT RequestError : public std::invalid_argument
 {
 public:
@@ -34,8 +34,8 @@ struct Push
   std::vector<double> values;                        ///< generalized impulses along them
 };
 
-/// A scenario that is advanced, pushed and switched from outside; its simulation is always solved
-/// at its state. Knows nothing of ROS. Not for control cycles.
+/// A simulated scenario that a caller advances, pushes and switches. Its solution always belongs to
+/// its state. It does not use ROS. Real-time safe: no.
 class CONSTRAINED_DYNAMICS_EXPORT HostedScenario
 {
 public:
@@ -44,15 +44,16 @@ public:
   HostedScenario(
     const std::string & path, const std::vector<std::string> & overrides, double until);
 
-  /// Back to the initial state, every constraint as the file says.
+  /// Returns to the initial state, with the constraints active as in the file.
   void reset();
 
-  /// Goes on by a time [s], to the next whole step, and not beyond the end.
+  /// Advances by a duration [s], to the next whole step, but not beyond the end.
   void advance(double duration);
-  /// Makes steps of the scenario's step size, beyond its end too.
-  /// @throw RequestError for too many or none, and where the simulation cannot go on.
+  /// Makes steps of the scenario's step size, even beyond its end.
+  /// @throw RequestError for 0 or more than kMostSteps steps, and if the simulation cannot
+  /// continue.
   void step(std::uint32_t count);
-  /// Switches a constraint. @return size of the impulse with which it came into force.
+  /// Switches a constraint on or off. @return magnitude of the impulse at the switch.
   /// @throw RequestError
   double set_active(const std::string & name, bool active);
   /// @return change of the energy [J]. @throw RequestError
@@ -64,12 +65,12 @@ public:
   Status status() const { return simulation_->last_status(); }
   double time() const { return simulation_->state().time; }
   bool has_ended() const;
-  /// Whether the simulation could not go on, and the status that ended it.
+  /// Whether the simulation had to stop, and the status that stopped it.
   bool has_failed() const { return !has_output(failure_); }
   Status failure() const { return failure_; }
   void clear_events() { simulation_->clear_events(); }
 
-  /// Steps of one request: more would leave everything else waiting.
+  /// Most steps of one request: more would block the caller for too long.
   static constexpr std::uint32_t kMostSteps = 1000000;
 
 private:
@@ -78,7 +79,7 @@ private:
   void solve();
   Eigen::VectorXd frame_impulse(const Push & push) const;
   Eigen::VectorXd speed_impulse(const Push & push) const;
-  /// Whether `change` made the change; what happened then. @throw RequestError naming `what`.
+  /// Makes a change and returns the event that it caused. @throw RequestError naming `what`.
   template <typename Change>
   ContactEvent make_change(const Change & change, const std::string & what);
 

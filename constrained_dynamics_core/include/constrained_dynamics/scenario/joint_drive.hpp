@@ -12,7 +12,7 @@
 namespace constrained_dynamics
 {
 
-/// What a drive shall do; written between steps by the thread that simulates.
+/// Target of a drive, written between steps by the simulating thread.
 struct DriveTarget
 {
   bool follows_position = true;  ///< else the velocity alone
@@ -20,16 +20,16 @@ struct DriveTarget
   double velocity = 0.0;         ///< v [rad/s, m/s]
 };
 
-/// A stiff drive of a joint of one degree of freedom, as a constraint on acceleration level:
+/// A stiff drive of a joint with one degree of freedom, as a constraint on acceleration level:
 ///     u̇ = ω² (p − q) + 2 ω (v − u)      follows a position (critically damped)
 ///     u̇ = ω (v − u)                     follows a velocity.
-/// Its multiplier is the effort of the motor, whatever that takes: loops, contacts and the inertia
-/// of the robot are all in it.
+/// Its multiplier is the required effort of the motor, including the effects of loops, contacts and
+/// the inertia of the robot.
 class CONSTRAINED_DYNAMICS_EXPORT JointDrive : public Constraint
 {
 public:
   /// @param bandwidth ω [1/s], above 0.
-  /// @throw std::invalid_argument for a joint that is none of one degree of freedom.
+  /// @throw std::invalid_argument for a joint that does not have one degree of freedom.
   JointDrive(
     const System & system, const std::string & joint, double bandwidth,
     std::shared_ptr<const DriveTarget> target);

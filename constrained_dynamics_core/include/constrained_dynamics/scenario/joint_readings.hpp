@@ -15,7 +15,7 @@
 namespace constrained_dynamics
 {
 
-/// Joint states as they arrive: any of the joints, in any order.
+/// A message of joint states: any subset of the joints, in any order.
 struct JointSample
 {
   std::int64_t time = 0;          ///< stamp [ns]; 0: now
@@ -25,10 +25,10 @@ struct JointSample
   std::vector<double> effort;     ///< likewise
 };
 
-/// What messages of joint states tell about a system: they may come from several sources, each with
-/// some of the joints, in any order. Names are those of coordinates (joints); the speeds of planar,
-/// floating and ball joints are known by their own names (such as "base_wz") or follow from the
-/// rates of all of their coordinates; efforts belong to inputs of the same name.
+/// Collects messages of joint states for a system. They may come from several sources, each with a
+/// subset of the joints in any order. Names are those of coordinates (joints). The speeds of
+/// planar, floating and ball joints are given by their own names (such as "base_wz") or are
+/// computed from the rates of all of their coordinates. Efforts belong to inputs of the same name.
 class CONSTRAINED_DYNAMICS_EXPORT JointReadings
 {
 public:
@@ -38,29 +38,29 @@ public:
   /// A time on the clock of the stamps [ns].
   using Time = std::int64_t;
 
-  /// Takes a message over.
-  /// @return empty, or what is wrong with the message as a whole; then nothing of it was taken.
+  /// Stores the values of a message.
+  /// @return empty, or why the whole message was rejected.
   std::string add(const JointSample & message, Time now);
 
-  /// Coordinates that were read since the last `clear`, and speeds that are known with them.
+  /// Coordinates that were read since the last `clear`, and the speeds known from them.
   const std::vector<bool> & measured_coordinates() const { return has_position_; }
   std::vector<bool> measured_speeds() const;
-  /// Writes what is known into q and u; the rest is left alone.
+  /// Writes the known values into q and u; the others are unchanged.
   /// @return empty, or the name of a coordinate whose last value is too old at `now`.
   std::string read(Time now, Eigen::VectorXd & q, Eigen::VectorXd & u) const;
   /// Writes the efforts. @return whether all inputs have one that is not too old.
   bool read_effort(Time now, Eigen::VectorXd & effort) const;
 
-  /// Stamp of the newest value. Whether there is one: has_values().
+  /// Time stamp of the newest value; valid if has_values().
   Time newest() const { return newest_; }
   bool has_values() const { return has_values_; }
-  /// Changes with each message that was taken.
+  /// Number that changes with each accepted message.
   long count() const { return count_; }
-  long refused_count() const { return refused_; }       ///< messages, e.g. too old
-  long bad_value_count() const { return bad_values_; }  ///< values that are not finite
-  /// Names that the system does not know; at most kMostUnknown are kept.
+  long refused_count() const { return refused_; }       ///< rejected messages, e.g. too old ones
+  long bad_value_count() const { return bad_values_; }  ///< rejected values (not finite)
+  /// Names that are unknown to the system; at most kMostUnknown are kept.
   const std::vector<std::string> & unknown_names() const { return unknown_; }
-  /// Forgets everything, as where time jumps back.
+  /// Discards everything, e.g. after time jumped backwards.
   void clear();
 
   static constexpr std::size_t kMostNames = 10000;

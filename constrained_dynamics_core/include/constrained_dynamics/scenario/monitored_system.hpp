@@ -18,7 +18,7 @@
 namespace constrained_dynamics
 {
 
-/// Where the inputs come from that forces are solved for, if the joint states have no efforts.
+/// Source of the inputs for which forces are solved if the joint states have no efforts.
 enum class InputSource
 {
   kStatic,           ///< those that keep the position at rest; speeds count as 0
@@ -27,8 +27,8 @@ enum class InputSource
   kZero,             ///< none act
 };
 
-/// A robot with its constraints as joint states tell it: the whole state, the passive joints found
-/// from the constraints, and the forces. Knows nothing of nodes. Not for control cycles.
+/// A constrained robot observed through joint states: finds the complete state, with passive joints
+/// from the constraints, and the constraint forces. It does not use ROS. Real-time safe: no.
 class CONSTRAINED_DYNAMICS_EXPORT MonitoredSystem
 {
 public:
@@ -45,11 +45,11 @@ public:
   JointReadings & readings() { return readings_; }
   const JointReadings & readings() const { return readings_; }
 
-  /// Finds state and forces from what was read.
-  /// @return empty, or why there are none; then nothing changed.
+  /// Finds state and forces from the stored joint states.
+  /// @return empty, or why there are none; then nothing has changed.
   std::string update(JointReadings::Time now);
 
-  /// Switches a constraint. @return empty, or why that is not possible; then nothing changed.
+  /// Switches a constraint. @return empty, or why that is not possible; then nothing has changed.
   std::string set_active(const std::string & name, bool active);
 
   const Scenario & scenario() const { return scenario_; }
@@ -61,10 +61,10 @@ public:
   Eigen::VectorXd rates() const;  ///< q̇
   const Eigen::VectorXd & inputs() const { return inputs_; }
   bool has_measured_effort() const { return has_measured_effort_; }
-  /// Names of the coordinates that are found from the constraints.
+  /// Names of the coordinates that are computed from the constraints.
   std::vector<std::string> completed_names() const;
-  /// "constraint/row" of the active position or velocity row that is violated most, relative to a
-  /// tolerance, and by how much; empty: all are met within it.
+  /// "constraint/row" of the active position or velocity row with the largest residual relative to
+  /// its tolerance, and the residual; empty: all rows are within tolerance.
   std::string worst_violation(double position_tolerance, double velocity_tolerance) const;
 
 private:

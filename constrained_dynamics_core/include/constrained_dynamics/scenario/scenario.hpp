@@ -19,8 +19,8 @@
 #include "constrained_dynamics/status.hpp"
 
 /// @file
-/// Scenario files: a system, its constraints, how it is driven, its initial state and the run, in
-/// one YAML file. doc/scenario.md says every key.
+/// Scenario files: a system, its constraints, its inputs, its initial state and the run, in one
+/// YAML file. doc/scenario.md describes every key.
 ///
 ///     const Scenario scenario = Scenario::load("four_bar.yaml", {"parameters.N=3"});
 ///     const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
@@ -29,11 +29,11 @@
 namespace constrained_dynamics
 {
 
-/// What is left open by the file.
+/// Options of reading a scenario.
 struct ScenarioLoadOptions
 {
-  /// Whether the initial state is assembled and checked against the rows; else values that are not
-  /// given stay at their start (0, unit quaternions).
+  /// Whether the initial state is assembled and checked against the rows. If not, values that are
+  /// not given keep their defaults (0, unit quaternions).
   bool assemble = true;
 };
 
@@ -75,34 +75,34 @@ public:
 
   const std::shared_ptr<const Dynamics> & dynamics() const;
   const System & system() const;
-  /// The constraints that come and go; never null.
+  /// Contacts and frictions, which switch constraints; never null.
   const std::shared_ptr<const ContactSet> & contacts() const;
   /// The section `events`.
   const std::vector<ScheduledChange> & scheduled_changes() const;
-  /// The initial state, which holds the active rows (unless ScenarioLoadOptions::assemble is off).
+  /// The initial state. It satisfies the active rows unless ScenarioLoadOptions::assemble is off.
   const State & initial() const;
   const RunSettings & run() const;
-  /// Things that the robot descriptions state and the system does not apply.
+  /// Warnings about elements of the robot descriptions that the system does not apply.
   const std::vector<std::string> & warnings() const;
 
   /// Whether constraint i is active at the start.
   bool is_active(int constraint) const;
-  /// Switches off in a workspace what the file says is not active.
+  /// Switches off the constraints in a workspace that are not active at the start.
   void switch_constraints(Workspace & workspace) const;
   /// The constraints that are active at the start, as a set of their own.
   ConstraintSet active_constraints() const;
 
-  /// The law of `servo` and `servo_law`; null where the file has none.
+  /// The law of `servo` and `servo_law`; null if the file has none.
   std::shared_ptr<const ServoLaw> servo_law() const;
-  /// What the tasks of the law follow; null where the file has none.
+  /// References of the tasks of the law; null if the file has none.
   const ServoDrive * servo_drive() const;
 
-  /// The law of `inputs` and `external`, or of `servo` (a ServoInputLaw, started at the initial
-  /// state), with scratch of its own; null where the file has none of them.
+  /// Makes the law of `inputs` and `external`, or of `servo` (a ServoInputLaw, started at the
+  /// initial state), with its own scratch memory; null if the file has none of them.
   /// Real-time safe: no (its evaluations are).
   std::shared_ptr<InputLaw> make_input_law() const;
 
-  /// A simulation at the initial state, with its inputs and constraints switched.
+  /// Makes a simulation at the initial state, with inputs and with constraints switched.
   std::unique_ptr<Simulation> make_simulation() const;
 
   /// Names of `observe`.

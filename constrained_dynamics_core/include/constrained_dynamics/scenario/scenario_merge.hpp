@@ -9,28 +9,28 @@
 #include "constrained_dynamics/scenario/text_tree.hpp"
 
 /// @file
-/// Scenario files that are changed before they are read: by other keys, by another robot.
+/// Changes to scenario files before they are read: other keys, another robot.
 
 namespace constrained_dynamics
 {
 
-/// Writes `changes` over a scenario, key by key. Lists of items with names (constraints, servo,
-/// system.robots …) may be maps there, from name to keys: an item of that name, or of that index,
-/// is changed, others are added.
+/// Overrides keys of a scenario with `changes`. Lists of named items (constraints, servo,
+/// system.robots …) may be given as maps from name to keys: an item of that name or index is
+/// changed; others are added.
 /// @throw std::invalid_argument naming a key that stands for an item but has no keys below it.
 CONSTRAINED_DYNAMICS_EXPORT void merge_scenario(const TextTree & changes, TextTree & scenario);
 
 /// Whether the section `system` names a robot (urdf, mjcf, sdf, robots).
 CONSTRAINED_DYNAMICS_EXPORT bool names_robot(const TextTree & scenario);
 
-/// Puts a robot description (URDF, SDF or MJCF) in place of the scenario's robot, or of all its
-/// fixed ones. A scenario that has none on purpose (`coordinates`, or `bodies` alone) is left
-/// alone.
-/// @throw std::invalid_argument for a text that is none, or robots that one cannot stand for.
+/// Replaces the scenario's robot, or all of its fixed robots, by a robot description (URDF, SDF or
+/// MJCF). A scenario that has no robot by design (`coordinates`, or `bodies` alone) is not changed.
+/// @throw std::invalid_argument if the text is not a robot description, or if one robot cannot
+/// replace those of the scenario.
 CONSTRAINED_DYNAMICS_EXPORT void use_robot_description(
   const std::string & description, TextTree & scenario);
 
-/// Leaves out what drives the system: `inputs`, `servo`, `servo_law`, `initial.servo`.
+/// Removes the controls: `inputs`, `servo`, `servo_law`, `initial.servo`.
 CONSTRAINED_DYNAMICS_EXPORT void remove_controls(TextTree & scenario);
 
 }  // namespace constrained_dynamics

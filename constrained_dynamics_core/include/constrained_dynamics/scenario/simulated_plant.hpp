@@ -18,42 +18,42 @@
 namespace constrained_dynamics
 {
 
-/// How fast a plant runs.
+/// Options of a simulated plant.
 struct SimulatedPlantOptions
 {
   double step = 1e-3;            ///< of the integration [s]
-  double largest_period = 0.1;   ///< longer ones are cut: the plant slows down [s]
+  double largest_period = 0.1;   ///< [s]; longer periods are truncated, and the plant slows down
   double drive_bandwidth = 100;  ///< ω of JointDrive [1/s]
 };
 
-/// The robot behind the interfaces: a scenario that is integrated with fixed steps, driven by
-/// efforts and stiff drives.
+/// A simulated robot: a scenario that is integrated with fixed steps and driven by efforts and
+/// stiff drives.
 class CONSTRAINED_DYNAMICS_EXPORT SimulatedPlant
 {
 public:
   /// @param driven_joints joints that may follow positions or velocities.
-  /// @throw std::invalid_argument for unknown joints and options out of range.
+  /// @throw std::invalid_argument for unknown joints or options out of range.
   SimulatedPlant(
     const Scenario & scenario, const std::vector<std::string> & driven_joints,
     const SimulatedPlantOptions & options);
 
-  /// Back to the initial state, without efforts and drives. Real-time safe: no.
-  /// @throw std::invalid_argument where rows cannot be evaluated there.
+  /// Returns to the initial state, with zero efforts and drives off. Real-time safe: no.
+  /// @throw std::invalid_argument if rows cannot be evaluated there.
   void reset();
 
-  /// Efforts of the inputs (l), to be set by the caller.
+  /// Efforts of the inputs (l), set by the caller.
   Eigen::VectorXd & efforts() noexcept;
-  /// Of the k-th driven joint, to be set by the caller.
+  /// Target of the k-th driven joint, set by the caller.
   DriveTarget & target(std::size_t k) noexcept { return *targets_[k]; }
-  /// Switches the k-th drive. Real-time safe: yes.
+  /// Switches the k-th drive on or off. Real-time safe: yes.
   void switch_drive(std::size_t k, bool active) noexcept;
   bool is_driven(std::size_t k) const;
-  /// What the k-th drive exerts.
+  /// Effort of the k-th drive [N m, N].
   double drive_effort(std::size_t k) const;
 
-  /// Lets a time pass in whole steps, what is left counts next time, and calls `after_step` with
-  /// the solution at each of them; then the solution belongs to the state. Statuses as
-  /// Simulation::step; where it failed the state is the last good one. Real-time safe: yes.
+  /// Advances by a period [s] in whole steps; the remainder is carried over to the next call. Calls
+  /// `after_step` after each step, when the solution belongs to the state. Statuses as for
+  /// Simulation::step; on failure the state is the last good one. Real-time safe: yes.
   template <typename AfterStep>
   [[nodiscard]] Status advance(
     double period, bool at_each_step, const AfterStep & after_step) noexcept
@@ -78,7 +78,7 @@ public:
   const Scenario & scenario() const { return scenario_; }
   const Simulation & simulation() const { return *simulation_; }
   const System & system() const { return scenario_.system(); }
-  /// How often a period was cut.
+  /// How often a period was truncated.
   long cut_count() const { return cuts_; }
 
 private:

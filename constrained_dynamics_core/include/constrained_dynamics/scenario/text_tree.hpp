@@ -11,7 +11,8 @@
 namespace constrained_dynamics
 {
 
-/// What is written in a YAML document, without meaning: values are texts, maps keep their order.
+/// The content of a YAML document without interpretation: values are texts, and maps keep their
+/// order.
 struct CONSTRAINED_DYNAMICS_EXPORT TextTree
 {
   enum class Kind
@@ -36,21 +37,21 @@ struct CONSTRAINED_DYNAMICS_EXPORT TextTree
   bool is_list() const { return kind == Kind::kList; }
   bool is_map() const { return kind == Kind::kMap; }
 
-  /// The child of a key; null if this is no map or has no such key.
+  /// The child of a key; null if this is not a map or has no such key.
   const TextTree * find(const std::string & key) const;
   TextTree * find(const std::string & key);
-  /// The child of a key of a map, made if there is none.
+  /// The child of a key of a map; created if there is none.
   TextTree & at(const std::string & key);
   void erase(const std::string & key);
 };
 
 /// Reads one YAML document.
-/// @throw std::invalid_argument "<source>:<line>: <what is wrong>" for what cannot be read, has a
-/// key twice, or expands to more than 100 000 nodes.
+/// @throw std::invalid_argument "<source>:<line>: <what is wrong>" for a document that cannot be
+/// parsed, has a duplicate key, or expands to more than 100 000 nodes.
 CONSTRAINED_DYNAMICS_EXPORT TextTree
 read_yaml(const std::string & text, const std::string & source);
 
-/// Writes a document that read_yaml makes the same tree of.
+/// Writes a document from which read_yaml restores the same tree.
 CONSTRAINED_DYNAMICS_EXPORT std::string write_yaml(const TextTree & tree);
 
 }  // namespace constrained_dynamics

@@ -18,23 +18,25 @@
 namespace constrained_dynamics
 {
 
-/// The constraint forces of a robot that others drive, from its measured motion and the efforts of
-/// its joints. Efforts that are not measured follow from the accelerations, which are filtered
-/// differences of speeds (InverseDynamics). Memory is taken once; use one per thread.
+/// Estimates the constraint forces of a robot that another controller drives, from its measured
+/// motion and joint efforts. If efforts are not measured, they are computed from accelerations,
+/// which are filtered differences of speeds (InverseDynamics). Allocates only in the constructor
+/// and in `start`; use one per thread.
 class CONSTRAINED_DYNAMICS_EXPORT ForceObserver
 {
 public:
-  /// @param measured_coordinates, measured_speeds as StateCompletion.
+  /// @param measured_coordinates, measured_speeds as for StateCompletion.
   /// @param acceleration_filter time constant [s], ≥ 0; 0: none.
   ForceObserver(
     std::shared_ptr<const Dynamics> dynamics, const std::vector<bool> & measured_coordinates,
     const std::vector<bool> & measured_speeds, double acceleration_filter);
 
-  /// Begins at a state; what is not measured is a guess. Real-time safe: no.
-  /// @throw std::invalid_argument where the constraints do not determine what is not measured.
+  /// Starts at a state whose unmeasured values are an initial guess. Real-time safe: no.
+  /// @throw std::invalid_argument if the constraints do not determine the unmeasured values.
   void start(State state);
 
-  /// Solves at the measured values; others are ignored. Real-time safe: yes.
+  /// Solves at the measured values in q (nq) and u (n); the others are ignored. Real-time safe:
+  /// yes.
   /// @param period since the last cycle [s]. @param effort (l); null: not measured.
   /// Statuses: kNonFiniteInput, those of StateCompletion::complete, InverseDynamics::find and
   /// Dynamics::solve.
@@ -43,10 +45,10 @@ public:
     const Eigen::VectorXd * effort) noexcept CD_NONBLOCKING;
 
   const Dynamics & dynamics() const { return *dynamics_; }
-  /// Of the last solve.
+  /// Workspace of the last solve.
   const Workspace & workspace() const { return workspace_; }
   Workspace & workspace() { return workspace_; }
-  /// Last complete state.
+  /// Last complete state: q (nq), u (n).
   const Eigen::VectorXd & q() const { return q_; }
   const Eigen::VectorXd & u() const { return u_; }
   /// Efforts that the forces were solved for (l).

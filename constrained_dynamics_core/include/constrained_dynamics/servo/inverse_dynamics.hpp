@@ -13,10 +13,10 @@
 namespace constrained_dynamics
 {
 
-/// The inputs that give a constrained system a desired acceleration, with the help of the
-/// constraints. Where no inputs reach it, those that come closest in the norm of the inertia. With
-/// speeds and acceleration 0 they keep the system at rest against gravity and springs. Memory is
-/// taken once; use one per thread.
+/// Computes the inputs that give a constrained system a desired acceleration. If no inputs achieve
+/// it, the result comes closest in the norm of the inertia. With zero speeds and acceleration, the
+/// inputs hold the system at rest against gravity and springs. Allocates only in the constructor;
+/// use one per thread.
 class CONSTRAINED_DYNAMICS_EXPORT InverseDynamics
 {
 public:
@@ -25,20 +25,20 @@ public:
   InverseDynamics(InverseDynamics &&) noexcept;
   InverseDynamics & operator=(InverseDynamics &&) noexcept;
 
-  /// @param acceleration u̇ (n). @param active workspace whose active constraints count.
-  /// @param out (l), untouched without output.
+  /// @param acceleration u̇ (n). @param active workspace that says which constraints are active.
+  /// @param out τ (l); untouched unless has_output(status).
   /// Statuses: those of Dynamics::set_state and Dynamics::reduce, kNonFiniteResult.
-  /// Real-time safe: yes, as `find_at_rest`.
+  /// Real-time safe: yes.
   [[nodiscard]] Status find(
     double time, const ConstVectorRef & q, const ConstVectorRef & u,
     const ConstVectorRef & acceleration, const Workspace & active,
     VectorRef out) noexcept CD_NONBLOCKING;
-  /// For speeds and acceleration 0.
+  /// The same for zero speeds and acceleration. Real-time safe: yes.
   [[nodiscard]] Status find_at_rest(
     double time, const ConstVectorRef & q, const Workspace & active,
     VectorRef out) noexcept CD_NONBLOCKING;
 
-  /// At the state of the last `find` with output, terms included.
+  /// Workspace at the state of the last `find` with output, with terms evaluated.
   const Workspace & workspace() const;
 
 private:

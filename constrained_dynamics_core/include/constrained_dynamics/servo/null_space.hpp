@@ -17,8 +17,8 @@
 #include "constrained_dynamics/types.hpp"
 
 /// @file
-/// What to do with the controls that the servo-constraints leave open: y of (E15). Each term is a
-/// generalized force f (n) that one would like to see; y = Gᵀ f.
+/// Use of the controls that the servo-constraints leave free: y of (E15). Each term is a desired
+/// generalized force f (n), and y = Gᵀ f.
 
 namespace constrained_dynamics
 {
@@ -32,7 +32,7 @@ public:
   virtual void add(const SystemData & data, VectorRef force) const noexcept CD_NONBLOCKING = 0;
 };
 
-/// f = −damping · u over chosen speeds. With controls as states (their inputs are τ̇) and damping 1
+/// f = −damping · u for chosen speeds. With controls as states (whose inputs are τ̇) and damping 1,
 /// this is y = −τ of the thesis.
 class CONSTRAINED_DYNAMICS_EXPORT JointDamping : public NullSpaceTerm
 {
@@ -47,7 +47,7 @@ private:
   double damping_;
 };
 
-/// f = Cᵀ (stiffness (desired − q)) − damping u, over the given coordinates.
+/// f = Cᵀ (stiffness (desired − q)) − damping u, for the given coordinates.
 class CONSTRAINED_DYNAMICS_EXPORT Posture : public NullSpaceTerm
 {
 public:
@@ -65,14 +65,14 @@ private:
   double damping_;
 };
 
-/// Pushes coordinates away from the bounds of RigidBodySystem::limits: nothing while farther than
-/// `margin` of the range from both, then rising with the square of the depth to `force` at the
-/// bound and beyond.
+/// Pushes coordinates away from the bounds of RigidBodySystem::limits. The force is zero while the
+/// coordinate is farther than `margin` times the range from both bounds. Closer to a bound it grows
+/// quadratically, and it is `force` at the bound and beyond.
 class CONSTRAINED_DYNAMICS_EXPORT AwayFromLimits : public NullSpaceTerm
 {
 public:
   /// @param margin fraction of the range, above 0 and at most 0.5. @param force at the bound, > 0.
-  /// @throw std::invalid_argument for numbers out of range, a system without any bounds.
+  /// @throw std::invalid_argument for numbers out of range, or a system without bounds.
   AwayFromLimits(const RigidBodySystem & system, double margin, double force);
   void add(const SystemData & data, VectorRef force) const noexcept CD_NONBLOCKING override;
 

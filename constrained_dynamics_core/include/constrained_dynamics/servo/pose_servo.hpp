@@ -16,25 +16,26 @@ namespace constrained_dynamics
 {
 
 /// Frame A follows a pose that moves in frame B: "world", or a frame of another body (two arms).
-/// Position: rows x y z; orientation: rx ry rz; pose: all six; or any other choice. Type id "pose".
+/// Rows x y z control the position, rx ry rz the orientation; any subset may be chosen. Type id
+/// "pose".
 ///
 /// The reference is the motion of a target frame T in B, everything in axes of B:
-///     position      x y z of its origin [m], quaternion qx qy qz qw of its axes (any length but 0)
+///     position      x y z of its origin [m], quaternion qx qy qz qw of its axes (nonzero length)
 ///     velocity      of its origin [m/s], angular velocity ω_T [rad/s]
 ///     acceleration  of its origin [m/s²], angular acceleration ω̇_T [rad/s²].
 /// The rows are those of FrameCoincidence of A with T, along and about the axes of T (not of B):
 /// with p, R, v, ω of A in B, and p_T, R_T, v_T, ω_T those of T in B,
 ///     d = p − p_T,   e = R_Tᵀ d,   ė = R_Tᵀ (v − v_T − ω_T × d),   R_error = R_Tᵀ R,
-/// and rotation rows as there (2ε of R_error for three rows). b has all velocity terms, also those
-/// of a target that turns. Without rotation rows the orientation of T only says which axes the rows
-/// are along; `measure` gives that of B then, not that of A. What FrameCoincidence says of half
-/// turns holds for the error here.
+/// and rotation rows as there (2ε of R_error for three rows). b contains all velocity terms,
+/// including those of a rotating target. Without rotation rows, the orientation of T only defines
+/// the axes of the rows, and `measure` returns the orientation of B rather than A. The remarks on
+/// half turns of FrameCoincidence apply to the error here.
 class CONSTRAINED_DYNAMICS_EXPORT PoseServo : public ServoConstraint
 {
 public:
   /// @param rows names out of x y z rx ry rz, each once, in any order.
   /// @throw std::invalid_argument for no, unknown or repeated rows, unknown frames, or frames of
-  /// one and the same body.
+  /// the same body.
   PoseServo(
     std::string name, const System & system, const std::string & frame_a,
     const std::string & frame_b = "world",

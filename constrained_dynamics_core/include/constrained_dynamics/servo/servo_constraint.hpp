@@ -21,32 +21,32 @@
 namespace constrained_dynamics
 {
 
-/// What a servo-constraint follows at one instant. Sizes are set once by
+/// Reference of a servo-constraint at one instant. Sizes are set once by
 /// ServoConstraint::make_reference.
 struct ServoReference
 {
-  /// Desired values of position rows; of a pose x y z qx qy qz qw; of forces the multipliers.
+  /// Desired values of position rows; for a pose x y z qx qy qz qw; for forces the multipliers.
   Eigen::VectorXd position;
-  /// Their rates, and desired values of velocity rows; of a pose velocity and angular velocity.
+  /// Their rates, and desired values of velocity rows; for a pose velocity and angular velocity.
   Eigen::VectorXd velocity;
-  /// Second derivatives of position rows, first ones of velocity rows.
+  /// Second derivatives of position rows, first derivatives of velocity rows.
   Eigen::VectorXd acceleration;
 };
 
-/// What ServoLaw::reset makes of the reference of a servo-constraint.
+/// How ServoLaw::reset initialises the reference of a servo-constraint.
 enum class StartReference
 {
-  /// It stays as it is, zero unless set: the rows say the desired value themselves, as the formula
-  /// E − E_f of an energy does.
+  /// It is not changed, and is zero unless set: the rows define the desired value themselves, as
+  /// the formula E − E_f of an energy does.
   kOwn,
-  /// What the servo-constraint has at the state: it holds until the reference is set.
+  /// It becomes the present value: the task holds it until the reference is set.
   kMeasured,
 };
 
-/// The motion that errors shall have:
+/// The desired dynamics of the errors:
 ///     ë = Θ1 ė + Θ2 e of position rows,   ė = Θ e of velocity rows.            (E23)
-/// Numbers are negative, matrices (over the rows of one servo-constraint, in their order) have
-/// eigenvalues with negative real parts.
+/// Numbers must be negative. Matrices apply to the rows of one servo-constraint, in their order,
+/// and must have eigenvalues with negative real parts.
 struct CONSTRAINED_DYNAMICS_EXPORT ErrorDynamics
 {
   Gain velocity = -20.0;     ///< Θ1 [1/s]
@@ -63,13 +63,13 @@ struct CONSTRAINED_DYNAMICS_EXPORT ErrorDynamics
 
   /// Sets numbers as from_stiffness does, without its checks. Real-time safe: yes.
   void set_stiffness(double stiffness, double damping_ratio) noexcept CD_NONBLOCKING;
-  /// Stiffness and damping ratio of gains that from_stiffness could have made; none of others.
+  /// Stiffness and damping ratio, if the gains are of the form of from_stiffness; otherwise none.
   std::optional<std::pair<double, double>> stiffness_and_damping_ratio() const;
 };
 
-/// Something that the controls shall achieve, as rows whose error e the controls drive to zero.
-/// Constant after building, bound to the System it was built for; may be shared by threads. What
-/// it follows is given at every evaluation.
+/// A task of the controls, as rows whose error e the controls drive to zero. Constant after
+/// construction and bound to the System that it was built for; may be shared by threads. The
+/// reference is given at every evaluation.
 class CONSTRAINED_DYNAMICS_EXPORT ServoConstraint
 {
 public:
@@ -83,43 +83,43 @@ public:
   int row_count() const { return static_cast<int>(rows_.size()); }
   const std::vector<RowDescription> & rows() const { return rows_; }
   const System & system() const { return system_; }
-  /// Doubles needed in ConstraintScratch::buffer.
+  /// Number of doubles needed in ConstraintScratch::buffer.
   int scratch_size() const { return scratch_size_; }
-  /// Sizes of the reference: values, and rates (which are as many as second rates).
+  /// Sizes of the reference: of the values, and of first and second derivatives.
   int position_size() const { return position_size_; }
   int velocity_size() const { return velocity_size_; }
   StartReference start_reference() const { return start_reference_; }
-  /// Rows of the passive set whose multipliers are the rows of this servo-constraint; empty: its
-  /// rows are about motion.
+  /// Rows of the passive set whose multipliers this servo-constraint controls; empty: it controls a
+  /// motion.
   const std::vector<int> & force_rows() const { return force_rows_; }
   /// Whether the reference is the motion of a frame: x y z qx qy qz qw.
   bool has_pose_reference() const { return position_size_ == 7 && velocity_size_ == 6; }
-  /// Names of the values of a reference: the row labels, of a pose x y z qx qy qz qw.
+  /// Names of the values of a reference: the row labels, or x y z qx qy qz qw for a pose.
   std::vector<std::string> value_names() const;
-  /// Names of their rates: the row labels, of a pose x y z rx ry rz.
+  /// Names of their rates: the row labels, or x y z rx ry rz for a pose.
   std::vector<std::string> rate_names() const;
 
-  /// A reference of zeros (of a pose the identity). Real-time safe: no.
+  /// A reference of zeros (the identity for a pose). Real-time safe: no.
   ServoReference make_reference() const;
 
   /// Fills the rows at the state of the last System::update_kinematics: `position` and `velocity`
-  /// get e and ė (0 and e of velocity rows), and A u̇ = b says that their next derivative is zero.
+  /// are e and ė (0 and e for velocity rows), and A u̇ = b makes their next derivative zero.
   /// Statuses: kOk, kSizeMismatch, kNonFiniteInput (the reference), those of
   /// Constraint::evaluate. Real-time safe: yes.
   [[nodiscard]] Status evaluate(
     const SystemData & data, ConstraintScratch & scratch, const ServoReference & reference,
     RowBlock & rows) const noexcept CD_NONBLOCKING;
 
-  /// The reference that has no error now: values and rates as they are, accelerations 0. `out` is
-  /// untouched on failure. Statuses as `evaluate`. Real-time safe: yes.
+  /// Finds the reference that has zero error now: present values and rates, accelerations 0. `out`
+  /// is untouched on failure. Statuses as for `evaluate`. Real-time safe: yes.
   [[nodiscard]] Status measure(
     const SystemData & data, ConstraintScratch & scratch, RowBlock & rows,
     ServoReference & out) const noexcept CD_NONBLOCKING;
 
 protected:
   /// @param force_rows see `force_rows`: none, or one per row.
-  /// @throw std::invalid_argument for an empty name, no rows or duplicate labels, another number of
-  /// force rows.
+  /// @throw std::invalid_argument for an empty name, no rows, duplicate labels, or a wrong number
+  /// of force rows.
   ServoConstraint(
     std::string name, std::string type, const System & system, std::vector<RowDescription> rows,
     int position_size, int velocity_size, int scratch_size,
@@ -149,12 +149,13 @@ private:
 /// Any constraint as a servo-constraint: the φ, φ̇ or ψ that a passive constraint keeps at zero
 /// follows the reference r, row by row:
 ///     e = φ − r,  ė = φ̇ − ṙ,  b ← b + r̈;      e = ψ − r,  b ← b + ṙ (velocity rows).
-/// A coordinate (JointCoupling of one coordinate), a distance, a formula of q, u and t, an energy.
-/// Type id: that of the constraint. Rows must be of position or velocity level.
+/// Examples are a coordinate (JointCoupling of one coordinate), a distance, a formula of q, u and
+/// t, and an energy. The type id is that of the constraint. Rows must be on position or velocity
+/// level.
 class CONSTRAINED_DYNAMICS_EXPORT RowServo : public ServoConstraint
 {
 public:
-  /// @param start kMeasured for rows that are a quantity to be led by the reference, such as the
+  /// @param start kMeasured for rows that are a quantity which follows the reference, such as the
   /// position of a tip. @throw std::invalid_argument for null, or acceleration rows.
   explicit RowServo(
     std::shared_ptr<const Constraint> constraint, StartReference start = StartReference::kOwn);
@@ -173,9 +174,9 @@ private:
   std::shared_ptr<const Constraint> constraint_;
 };
 
-/// Multipliers of a passive constraint with desired values: the normal force of a contact, the
-/// internal force of a closed loop. The rows are not accelerations but forces, linear in the
-/// controls: λ_i(τ) = reference. Signs as they are reported. Type id "force".
+/// Desired multipliers of a passive constraint, e.g. the normal force of a contact or the internal
+/// force of a closed loop. The rows are forces, not accelerations, and linear in the controls:
+/// λ_i(τ) = reference. Signs are as reported. Type id "force".
 class CONSTRAINED_DYNAMICS_EXPORT ForceServo : public ServoConstraint
 {
 public:
@@ -186,7 +187,7 @@ public:
     const std::vector<std::string> & labels = {});
 
 protected:
-  /// There is no error of the motion; the law reads λ itself.
+  /// The rows have no motion error; the law reads λ itself.
   Status do_evaluate(
     const SystemData & data, ConstraintScratch & scratch, const ServoReference & reference,
     RowBlock & rows) const noexcept CD_NONBLOCKING override;

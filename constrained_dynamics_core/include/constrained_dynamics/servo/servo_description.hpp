@@ -15,13 +15,13 @@
 #include "constrained_dynamics/servo/servo_constraint.hpp"
 
 /// @file
-/// Types of servo tasks and null-space terms, described once: the reader of scenario files, the
-/// Python functions and the documentation follow from the descriptions.
+/// Descriptions of the types of servo tasks and null-space terms. The reader of scenario files, the
+/// Python functions and the documentation are derived from them.
 
 namespace constrained_dynamics
 {
 
-/// What a servo task is made from.
+/// Arguments from which a servo task is built.
 struct ServoTaskArguments
 {
   const std::string & name;
@@ -29,7 +29,7 @@ struct ServoTaskArguments
   const KeyValues & keys;         ///< checked against the description
 };
 
-/// A type of servo task that is no constraint; see ConstraintDescription for those.
+/// A type of servo task that is not a constraint; see ConstraintDescription for those that are.
 struct CONSTRAINED_DYNAMICS_EXPORT ServoTaskDescription
 {
   std::string type;    ///< stable id, e.g. "pose"
@@ -40,7 +40,7 @@ struct CONSTRAINED_DYNAMICS_EXPORT ServoTaskDescription
   std::function<std::shared_ptr<const ServoConstraint>(const ServoTaskArguments &)> make;
 };
 
-/// What a null-space term is made from.
+/// Arguments from which a null-space term is built.
 struct NullSpaceArguments
 {
   const System & system;
@@ -57,7 +57,7 @@ struct CONSTRAINED_DYNAMICS_EXPORT NullSpaceDescription
   std::function<std::shared_ptr<const NullSpaceTerm>(const NullSpaceArguments &)> make;
 };
 
-/// All types of servo tasks that are no constraints.
+/// All types of servo tasks that are not constraints.
 CONSTRAINED_DYNAMICS_EXPORT const std::vector<ServoTaskDescription> & servo_task_descriptions();
 
 /// All kinds of null-space terms.
@@ -70,7 +70,7 @@ CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const ServoConstraint> make_servo_ta
   const std::string & type, const std::string & name, const ConstraintSet & passive,
   KeyValues keys);
 
-/// Makes a null-space term of a kind. Keys and exceptions as make_servo_task.
+/// Makes a null-space term of a kind. Keys and exceptions as for make_servo_task.
 CONSTRAINED_DYNAMICS_EXPORT std::shared_ptr<const NullSpaceTerm> make_null_space_term(
   const std::string & kind, const System & system, KeyValues keys);
 

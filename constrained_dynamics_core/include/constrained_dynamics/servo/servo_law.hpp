@@ -20,7 +20,7 @@
 
 /// @file
 /// Servo-constraints: torques that realise desired motions and forces of a constrained system, and
-/// the freedom that they leave.
+/// the use of the remaining freedom.
 ///
 ///     ServoLaw law(dynamics, {{std::make_shared<PoseServo>("hand", *system, "tool", "world")}});
 ///     ServoWorkspace servo(law, state);                     // once
@@ -33,26 +33,28 @@ namespace constrained_dynamics
 
 class ServoLaw;
 
-/// Which of the controls that realise the servo-constraints is taken.
+/// Which controls are chosen among those that realise the servo-constraints.
 enum class ServoMetric
 {
-  /// (E15) τ = S⁺ z + (I − S⁺ S) y: the smallest controls; z out of range: the smallest error of
-  /// the rows.
+  /// (E15) τ = S⁺ z + (I − S⁺ S) y: the smallest controls. If z is not in the range of S, the
+  /// smallest error of the rows.
   kMoorePenrose,
-  /// (E15') ideal controls, Gauss' principle: the motion that deviates least from that without
-  /// controls, in the norm of the inertia; z out of range: the motion closest to the rows in it.
+  /// (E15') ideal controls (Gauss' principle): the motion that deviates least, in the norm of the
+  /// inertia, from the motion without controls. If z is not in the range of S, the motion closest
+  /// to the rows in that norm.
   kIdeal,
 };
 
 /// Stable name: "moore_penrose", "ideal".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(ServoMetric metric) noexcept;
 
-/// One thing to be done.
+/// One task of a servo law.
 struct ServoTask
 {
   std::shared_ptr<const ServoConstraint> constraint;
   ErrorDynamics error_dynamics;
-  /// 0 goes first. A level is realised as far as those before it allow, and leaves them alone.
+  /// 0 is the highest priority. A level is realised as far as the levels before it allow, without
+  /// affecting them.
   int priority = 0;
 };
 
@@ -61,16 +63,16 @@ struct InputLimits
 {
   Eigen::VectorXd lower;  ///< (l), may be −∞
   Eigen::VectorXd upper;  ///< (l), may be ∞
-  Eigen::VectorXd rate;   ///< largest |change| a second (l), may be ∞; needs ServoOptions::period
+  Eigen::VectorXd rate;   ///< largest |τ̇| (l), may be ∞; needs ServoOptions::period
 };
 
-/// Bounds of coordinates and of their rates, kept by braking in time (E32): the accelerations that
-/// the controls cause are limited so that each coordinate can always be stopped, with its
-/// deceleration, before its limit.
+/// Bounds of coordinates and of their rates, enforced by braking in time (E32): the accelerations
+/// that the controls cause are limited so that each coordinate can always stop before its limit
+/// with its deceleration.
 struct MotionLimits
 {
-  /// Deceleration that is taken where none is given: the one that stops a coordinate within this
-  /// time from its largest velocity [s], or kDeceleration without one [rad/s², m/s²].
+  /// Default deceleration: it stops a coordinate from its largest velocity within kStopTime [s]. If
+  /// no largest velocity is known, it is kDeceleration [rad/s², m/s²].
   static constexpr double kStopTime = 0.3;
   static constexpr double kDeceleration = 10.0;
 
@@ -78,10 +80,11 @@ struct MotionLimits
   Eigen::VectorXd lower;         ///< (nq), may be −∞; empty: what the robot description states
   Eigen::VectorXd upper;         ///< (nq), may be ∞; empty: likewise
   Eigen::VectorXd velocity;      ///< largest |q̇| (nq), may be ∞; empty: likewise
-  Eigen::VectorXd deceleration;  ///< (nq), finite, above 0; empty: as said above
+  Eigen::VectorXd deceleration;  ///< (nq), finite, above 0; empty: the default above
 };
 
-/// The force of a passive contact shall stay in its friction cone, as pyramid inside the cone.
+/// Keeps the force of a passive contact in its friction cone, approximated by a pyramid inside the
+/// cone.
 struct FrictionCone
 {
   std::string constraint;             ///< name in the passive set
@@ -89,20 +92,20 @@ struct FrictionCone
   std::vector<std::string> tangents;  ///< labels of one or two tangential rows; none: push only
   double coefficient = 0.5;           ///< μ ≥ 0
   double least_push = 0.0;            ///< smallest normal force [N], ≥ 0
-  /// As Contact::side: it pushes where side · λ ≤ 0. −1 for heights above a ground.
+  /// As Contact::side: the contact pushes if side · λ ≤ 0. −1 for heights above the ground.
   double side = -1.0;
 };
 
 struct CONSTRAINED_DYNAMICS_EXPORT ServoOptions
 {
   ServoMetric metric = ServoMetric::kMoorePenrose;
-  /// Directions of S below this fraction of their usual size are damped: their torque stays
-  /// bounded and the status is kSingular. Rows count in units of the usual size that
-  /// ServoLaw::reset found for each.
+  /// Directions of S below this fraction of their usual size are damped: their torque stays bounded
+  /// and the status is kSingular. Each row is scaled by the usual size that ServoLaw::reset found
+  /// for it.
   double singular_tolerance = 1e-3;
-  /// Largest ‖S τ − z‖ relative to ‖z‖ + ‖S‖‖τ‖ with which the rows count as realised.
+  /// Largest ‖S τ − z‖, relative to ‖z‖ + ‖S‖‖τ‖, for which the rows count as realised.
   double consistency_tolerance = 1e-8;
-  /// y, the sum of these and of ServoWorkspace::external_null_vector.
+  /// Terms of y, in addition to ServoWorkspace::external_null_vector.
   std::vector<std::shared_ptr<const NullSpaceTerm>> null_space;
   InputLimits limits;
   std::vector<FrictionCone> cones;
@@ -110,7 +113,7 @@ struct CONSTRAINED_DYNAMICS_EXPORT ServoOptions
   double period = 0.0;
   MotionLimits motion_limits;
 
-  /// Whether there are limits of inputs, or cones.
+  /// Whether there are input limits or cones.
   bool has_limits() const;
 };
 
@@ -119,8 +122,8 @@ enum class ServoSolution
 {
   kOne,   ///< null(S) = {0}
   kMany,  ///< null(S) is free: y acts
-  /// z of the first level is not in the range of S; the controls come closest. Tasks of later
-  /// levels may be relaxed for earlier ones; ServoResult::relaxed tells.
+  /// z of the first level is not in the range of S; the controls come as close as possible. Whether
+  /// tasks of later levels were relaxed is in ServoResult::relaxed.
   kNone,
 };
 
@@ -131,38 +134,39 @@ CONSTRAINED_DYNAMICS_EXPORT const char * to_string(ServoSolution solution) noexc
 struct ServoResult
 {
   Eigen::VectorXd inputs;      ///< τ (l)
-  Eigen::VectorXd particular;  ///< its part S⁺ z (l); of limited controls all of them
-  Eigen::VectorXd null_part;   ///< its part (I − S⁺ S) y (l); of limited controls 0
-  Eigen::VectorXd error;       ///< e of the rows (m_s); of force rows λ − λ desired
-  Eigen::VectorXd error_rate;  ///< ė (m_s), 0 of force rows
+  Eigen::VectorXd particular;  ///< its part S⁺ z (l); all of τ if controls are limited
+  Eigen::VectorXd null_part;   ///< its part (I − S⁺ S) y (l); 0 if controls are limited
+  Eigen::VectorXd error;       ///< e of the rows (m_s); λ − desired λ for force rows
+  Eigen::VectorXd error_rate;  ///< ė (m_s); 0 for force rows
   Eigen::VectorXd residual;    ///< S τ − z (m_s): what the rows miss
   ServoSolution solution = ServoSolution::kOne;
-  int rank = 0;                ///< directions of S that were used, of all levels
+  int rank = 0;                ///< number of directions of S that were used, over all levels
   int null_dimension = 0;      ///< dimension of null(S)
   double condition = 1.0;      ///< σ_max/σ_min of the used directions, worst of the levels
   bool damped = false;         ///< a direction was damped
-  bool limited = false;        ///< a limit or cone binds
-  std::vector<bool> at_bound;  ///< of each input, whether a bound or the rate binds
+  bool limited = false;        ///< a limit or cone is active
+  std::vector<bool> at_bound;  ///< for each input, whether a bound or the rate limit is active
   bool cones_met = true;  ///< false: no controls within the bounds keep the forces in the cones
-  /// Of each coordinate, whether a limit of its position or velocity binds.
+  /// For each coordinate, whether a limit of its position or velocity is active.
   std::vector<bool> at_motion_limit;
-  /// False: limits of the inputs or passive constraints do not let the controls keep the limits of
-  /// position and velocity. They come as close as possible, and the tasks are relaxed for a stop.
+  /// False: the limits of position and velocity cannot be kept, because of input limits or passive
+  /// constraints. The controls come as close as possible, and the tasks are relaxed to stop the
+  /// robot.
   bool motion_limits_met = true;
-  /// Of ServoMetric::kIdeal: whether the motion is what ideal passive constraints would give
-  /// (E15').
+  /// For ServoMetric::kIdeal: whether the motion equals that of ideal passive constraints (E15').
   bool ideal = false;
-  /// Of each task, whether it was relaxed: its rows are missed because of limits, a contradiction,
-  /// or tasks of earlier levels.
+  /// For each task, whether it was relaxed: its rows are not met because of limits, a
+  /// contradiction, or tasks of earlier levels.
   std::vector<bool> relaxed;
 };
 
-/// Everything of a servo law that changes: references, gains, memory of the cycle, result. Use one
-/// per thread. The law must outlive it.
+/// The variable part of a servo law: references, gains, scratch memory and result. Use one per
+/// thread. The law must outlive it.
 class CONSTRAINED_DYNAMICS_EXPORT ServoWorkspace
 {
 public:
-  /// Memory for a law, ready at a state as it will be in operation (see ServoLaw::reset).
+  /// Allocates memory for a law and initialises it at a typical state of operation (see
+  /// ServoLaw::reset).
   /// Real-time safe: no.
   /// @throw std::invalid_argument where rows cannot be evaluated at the state.
   ServoWorkspace(const ServoLaw & law, const State & state);
@@ -172,29 +176,29 @@ public:
 
   // Everything below is real-time safe.
 
-  /// What task i follows; to be set before each evaluation.
+  /// Reference of task i; set it before each evaluation.
   ServoReference & reference(int task);
   const ServoReference & reference(int task) const;
   /// Gains of task i; may change between evaluations. Matrices must keep their size.
   ErrorDynamics & error_dynamics(int task);
-  /// Whether task i counts. The ranks of the remaining tasks are those found in the cycle until the
-  /// next ServoLaw::reset.
+  /// Enables or disables task i. Until the next ServoLaw::reset, the ranks of the remaining tasks
+  /// are those found in the cycle.
   void set_enabled(int task, bool enabled) noexcept CD_NONBLOCKING;
   bool is_enabled(int task) const;
-  /// Part of y that comes from outside (l), e.g. from another controller. 0 at first.
+  /// Part of y (l) that is given from outside, e.g. by another controller. Initially 0.
   Eigen::VectorXd & external_null_vector();
 
   const ServoResult & result() const;
-  /// Of the passive system: its solution with the controls, forces and wrenches.
+  /// Workspace of the passive system, with the solution for the controls: forces and wrenches.
   const Workspace & dynamics() const;
   Workspace & dynamics();
   /// Rows of the tasks at the last evaluation.
   const Rows & rows() const;
   /// y of the last evaluation (l).
   const Eigen::VectorXd & null_vector() const;
-  /// Forgets the last controls: the next evaluation has no rate limit.
+  /// Discards the last controls, so that no rate limit applies to the next evaluation.
   void forget_inputs() noexcept CD_NONBLOCKING;
-  /// The controls that the rate limit counts from.
+  /// Sets the controls from which the rate limit is measured.
   void set_last_inputs(const ConstVectorRef & inputs) noexcept CD_NONBLOCKING;
 
   struct Memory;
@@ -204,7 +208,7 @@ private:
   friend class ServoLaw;
   friend class ServoRuntime;
 
-  /// Not ready: for owners that call ServoLaw::reset before the first cycle.
+  /// Uninitialised: for owners that call ServoLaw::reset before the first cycle.
   explicit ServoWorkspace(const ServoLaw & law);
 
   std::unique_ptr<Memory> memory_;
@@ -212,12 +216,12 @@ private:
 
 /// The torques that realise servo-constraints on top of the passive constraints of a Dynamics:
 ///     (E14) S τ = z,   S = A_s Y,   z = b_s − A_s u̇_0,
-/// level by level of priority. Constant after building; may be shared by threads.
+/// one priority level after the other. Constant after construction; may be shared by threads.
 class CONSTRAINED_DYNAMICS_EXPORT ServoLaw
 {
 public:
   /// @throw std::invalid_argument for no or null tasks, tasks of another system, duplicate names,
-  /// gains that do not fit, options out of range, unknown constraints of cones.
+  /// gains of the wrong size, options out of range, or cones of unknown constraints.
   ServoLaw(
     std::shared_ptr<const Dynamics> passive, std::vector<ServoTask> tasks,
     ServoOptions options = {});
@@ -235,30 +239,30 @@ public:
   /// @throw std::invalid_argument naming the unknown name and those that exist.
   int task_index(const std::string & name) const;
 
-  /// Tasks of each level of priority, the level that goes first first.
+  /// Tasks of each priority level, highest priority first.
   const std::vector<std::vector<int>> & levels() const { return levels_; }
 
-  /// Makes a workspace ready at a state as it will be in operation: finds the ranks of the passive
-  /// rows (Workspace::reset), the ranks of S and the usual sizes of its rows, and sets references
-  /// as ServoConstraint::start_reference says. Again after tasks or constraints were switched, to
-  /// know the ranks of what is left. Real-time safe: no.
-  /// @throw std::invalid_argument where rows cannot be evaluated at the state, for a workspace of
-  /// another law.
+  /// Initialises a workspace at a typical state of operation: finds the ranks of the passive rows
+  /// (Workspace::reset), the ranks of S and the usual sizes of its rows, and sets references as
+  /// defined by ServoConstraint::start_reference. Call it again after tasks or constraints were
+  /// switched, to update the ranks. Real-time safe: no.
+  /// @throw std::invalid_argument if rows cannot be evaluated at the state, or if the workspace
+  /// belongs to another law.
   void reset(const State & state, ServoWorkspace & workspace) const;
 
-  /// Makes the reference of task i what the task has at the state of the last evaluation, rates
-  /// included, accelerations 0: for transitions. Statuses as ServoConstraint::measure. Real-time
+  /// Sets the reference of task i to the values and rates at the state of the last evaluation, with
+  /// zero accelerations; used for transitions. Statuses as for ServoConstraint::measure. Real-time
   /// safe: yes.
   [[nodiscard]] Status measure(int task, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
-  /// Likewise, but at rest: the task stops where it is.
+  /// The same with zero rates: the task stops where it is. Real-time safe: yes.
   [[nodiscard]] Status hold(int task, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
 
-  /// One cycle: terms, passive rows, servo rows, controls, forces. The result and
-  /// workspace.dynamics().solution() are untouched without output.
-  /// Statuses: kOk; kSingular (damped, or the passive rows are singular), kInconsistent (no
-  /// controls realise the rows), kLimited, with output; those of Dynamics::reduce and
-  /// ServoConstraint::evaluate without (kSizeMismatch also for gains or an external null vector of
-  /// another size). Real-time safe: yes.
+  /// One cycle: terms, passive rows, servo rows, controls and forces. The result and
+  /// workspace.dynamics().solution() are untouched unless has_output(status).
+  /// Statuses with output: kOk, kSingular (damped, or the passive rows are singular), kInconsistent
+  /// (no controls realise the rows), kLimited. Without output: those of Dynamics::reduce and
+  /// ServoConstraint::evaluate, and kSizeMismatch for gains or an external null vector of the wrong
+  /// size. Real-time safe: yes.
   [[nodiscard]] Status evaluate(
     double time, const ConstVectorRef & q, const ConstVectorRef & u,
     ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;

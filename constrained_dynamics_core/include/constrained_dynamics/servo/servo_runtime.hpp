@@ -19,43 +19,44 @@
 #include "constrained_dynamics/types.hpp"
 
 /// @file
-/// A servo law as a controller of a robot runs it: measured states in, bounded commands out, also
-/// in cycles in which something is missing.
+/// Runs a servo law as a robot controller does: measured states in, bounded commands out, even in
+/// cycles with missing or invalid measurements.
 
 namespace constrained_dynamics
 {
 
-/// What is commanded once the law has had no answer for ServoRuntimeOptions::dropout_cycles cycles.
+/// What is commanded after the law has had no output for ServoRuntimeOptions::dropout_cycles
+/// cycles.
 enum class ServoFallback
 {
   kHold,     ///< the last command
-  kGravity,  ///< what keeps the position, as far as known, at rest (InverseDynamics::find_at_rest)
-  kDamp,     ///< the same, minus damping of the joints whose speeds are known
-  kZero,     ///< nothing
+  kGravity,  ///< efforts that hold the last known position at rest (InverseDynamics::find_at_rest)
+  kDamp,     ///< the same, with damping of the joints whose speeds are known
+  kZero,     ///< zero efforts
   kError,    ///< as kGravity, and the cycle is reported as failed
 };
 
-/// What the runtime does.
+/// Mode of the runtime.
 enum class ServoMode
 {
   kInactive,
-  kRamp,      ///< follows, while the difference to the command before dies away
+  kRamp,      ///< follows, while the difference from the previous command decays
   kFollow,    ///< follows
-  kHold,      ///< the last command, or all tasks hold (TaskMode::kHold)
+  kHold,      ///< holds the last command, or all tasks hold (TaskMode::kHold)
   kFallback,  ///< ServoFallback
   /// Follows, but the measured state violates the passive constraints beyond the tolerances of the
   /// options: the model is not where the robot is, and forces are not to be believed.
   kViolated,
 };
 
-/// Why a cycle had no answer of the law.
+/// Why the law had no output in a cycle.
 enum class ServoMiss
 {
   kNone,
-  kPeriod,      ///< time stood still, ran back or made a leap
-  kState,       ///< a measured value is not finite or absurdly large
+  kPeriod,      ///< time stood still, went backwards or jumped ahead
+  kState,       ///< a measured value is not finite or unreasonably large
   kFrozen,      ///< no measured value changed for several samples although joints move
-  kCompletion,  ///< the constraints do not determine the state of the joints without sensors
+  kCompletion,  ///< the constraints do not determine the joints without sensors
   kReference,   ///< a reference has no value
   kLaw,         ///< the law has no output
   kRecovery,    ///< all is well again, but not yet for ServoRuntimeOptions::recovery_time
@@ -74,14 +75,14 @@ CONSTRAINED_DYNAMICS_EXPORT ServoFallback servo_fallback(const std::string & nam
 
 struct ServoRuntimeOptions
 {
-  double period = 0.001;   ///< nominal, of the cycle [s], above 0
-  double ramp_time = 0.2;  ///< in which a difference of torques dies away [s], ≥ 0
+  double period = 0.001;   ///< nominal period of the cycle [s], above 0
+  double ramp_time = 0.2;  ///< time in which a difference of efforts decays [s], ≥ 0
   ReferenceTimes references;
-  /// Cycles in a row without an answer of the law after which the fallback begins, ≥ 1. A period of
-  /// more than this many nominal ones counts as such a cycle.
+  /// Number of consecutive cycles without output of the law after which the fallback begins, ≥ 1. A
+  /// period longer than this many nominal periods counts as such a cycle.
   int dropout_cycles = 5;
-  /// Speed [rad/s, m/s] above which measured values must change; 0: they need not. Values that are
-  /// the same for dropout_cycles samples count as frozen.
+  /// Speed [rad/s, m/s] above which measured values must change from sample to sample; 0: no check.
+  /// Values that are the same for dropout_cycles samples count as frozen.
   double frozen_speed = 0.01;
   /// Time between two samples of the hardware [s], ≥ 0, where that is longer than the period; 0:
   /// unknown, it is measured.
@@ -111,22 +112,22 @@ struct ServoCycleReport
   ServoMode mode = ServoMode::kInactive;
   Status status = Status::kOk;
   ServoMiss miss = ServoMiss::kNone;
-  bool failed = false;  ///< ServoFallback::kError took place
+  bool failed = false;  ///< true in a fallback of kind ServoFallback::kError
   /// The last command was not granted: see ServoRuntime::set_granted.
   bool cut = false;
   /// The command is not what the law asked for, because of limits of effort or rate.
   bool clipped = false;
-  /// Of the passive constraints, in cycles with an answer of the law.
+  /// Of the passive constraints, in cycles with output of the law.
   ConstraintViolation violation;
 };
 
-/// How often things happened since the start.
+/// Counters since the start.
 struct ServoCycleCounts
 {
   std::uint64_t cycles = 0;
-  std::uint64_t missed = 0;    ///< without an answer of the law
+  std::uint64_t missed = 0;    ///< cycles without output of the law
   std::uint64_t fallback = 0;  ///< of these, in ServoMode::kFallback
-  std::uint64_t restarts = 0;  ///< references joined once more after a fallback
+  std::uint64_t restarts = 0;  ///< how often references were joined again after a fallback
   std::uint64_t singular = 0;
   std::uint64_t limited = 0;
   std::uint64_t inconsistent = 0;
@@ -142,19 +143,19 @@ struct RefusedReference
   RefusedValue what;
 };
 
-/// Drives a ServoLaw from measured states: completes them, follows references, keeps the commands
-/// finite and within effort and rate limits whatever happens. Memory is taken once; use one per
-/// thread.
+/// Drives a ServoLaw from measured states: completes them, follows references, and keeps the
+/// commands finite and within effort and rate limits in every case. Allocates only in the
+/// constructor and in `start`; use one per thread.
 ///
-/// The time of the law (of trajectories and of rows with explicit time) begins with that of `start`
-/// and goes on in cycles that have an answer: in all others it waits.
+/// The time of the law (of trajectories and of rows with explicit time) begins with the time of
+/// `start`. It advances in cycles with output and stops in all others.
 class CONSTRAINED_DYNAMICS_EXPORT ServoRuntime
 {
 public:
-  /// @param trajectories what the tasks follow until references are given.
+  /// @param trajectories references of the tasks until others are given.
   /// @param limits of the commands (empty: none), in addition to those of the law's options.
-  /// @param measured_coordinates, measured_speeds as StateCompletion.
-  /// @throw std::invalid_argument for options out of range, sizes that do not fit.
+  /// @param measured_coordinates, measured_speeds as for StateCompletion.
+  /// @throw std::invalid_argument for options out of range or wrong sizes.
   ServoRuntime(
     const ServoLaw & law, const TaskTrajectories & trajectories, const InputLimits & limits,
     std::vector<bool> measured_coordinates, std::vector<bool> measured_speeds,
@@ -163,11 +164,11 @@ public:
   ServoRuntime(ServoRuntime &&) noexcept;
   ServoRuntime & operator=(ServoRuntime &&) noexcept;
 
-  /// Makes the law ready at a state; what is not measured is a guess. Before it, cycles report
-  /// ServoMode::kInactive and command nothing. Real-time safe: no.
-  /// @param effort (l) that acts now, which the commands begin with; null: the law's own.
-  /// @throw std::invalid_argument where the state cannot be completed or the law cannot start, or
-  /// violates the constraints (ServoRuntimeOptions::refuse_violation).
+  /// Initialises the law at a state whose unmeasured values are an initial guess. Before this call,
+  /// cycles report ServoMode::kInactive and command nothing. Real-time safe: no.
+  /// @param effort (l) that acts now and from which the commands start; null: the law's own.
+  /// @throw std::invalid_argument if the state cannot be completed or violates the constraints
+  /// (ServoRuntimeOptions::refuse_violation), or the law cannot start.
   void start(const State & state, const Eigen::VectorXd * effort = nullptr);
   /// `start` in two parts. The first one takes over the state and is quick unless joints without
   /// sensors are to be found; it throws what has to do with the state.
@@ -179,7 +180,7 @@ public:
   // Everything below is real-time safe.
 
   /// One cycle. @param period since the last one [s].
-  /// @param q, u measured values; others are ignored and may be anything.
+  /// @param q, u (nq, n) measured values; the others are ignored.
   ServoCycleReport step(double period, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
     CD_NONBLOCKING;
 
@@ -191,8 +192,8 @@ public:
   /// The command that `granted` belongs to (l).
   const Eigen::VectorXd & requested() const;
 
-  /// See TaskReference::give. False also before the first good cycle, and for values out of bounds
-  /// (see last_refusal).
+  /// See TaskReference::give. Also returns false before the first cycle with output, and for values
+  /// out of bounds (see last_refusal).
   bool give_reference(int task, const ServoReference & reference, bool expires) noexcept
     CD_NONBLOCKING;
   void release_reference(int task) noexcept CD_NONBLOCKING;
@@ -201,14 +202,14 @@ public:
   /// The last reference that was out of bounds since the start.
   const RefusedReference & last_refusal() const;
   const ReferenceBounds & bounds(int task) const;
-  /// Desired effort of input i in the null space; one that is not finite changes nothing. Those
-  /// that expire die away ReferenceTimes::timeout after the last one was given.
+  /// Sets the desired effort of input i in the null space; a value that is not finite is ignored.
+  /// Efforts that expire decay ReferenceTimes::timeout after the last one was given.
   void give_null_space(int input, double value, bool expires) noexcept CD_NONBLOCKING;
 
-  /// Force tasks of a passive constraint count while that is active.
+  /// Enables the force tasks of a passive constraint while that constraint is active.
   void enable_forces_of(int constraint, bool active) noexcept CD_NONBLOCKING;
 
-  /// What to command (l): always finite and within the limits.
+  /// The command (l): always finite and within the limits.
   const Eigen::VectorXd & command() const;
   const ServoLaw & law() const;
   const std::shared_ptr<const ServoLaw> & shared_law() const;
@@ -217,11 +218,11 @@ public:
   const TaskReference & reference(int task) const;
   const ServoCycleCounts & counts() const;
   const InputLimits & limits() const;
-  /// Whether references were joined since the start; before that none can be given.
+  /// Whether references were joined since the start. Before that, none can be given.
   bool is_started() const;
   /// Time of the law [s].
   double time() const;
-  /// Last complete state.
+  /// Last complete state: q (nq), u (n).
   const Eigen::VectorXd & q() const;
   const Eigen::VectorXd & u() const;
   /// Time between two samples of the hardware as given or measured [s], at least the period.
@@ -232,7 +233,7 @@ public:
   /// Whether the solution in servo().dynamics() is that of the last cycle.
   bool is_solved() const;
 
-  /// Measured coordinates and speeds beyond these are not believed.
+  /// Measured coordinates and speeds beyond these values are rejected.
   static constexpr double kLargestCoordinate = 1e6;
   static constexpr double kLargestSpeed = 1e5;
 

@@ -16,14 +16,14 @@
 namespace constrained_dynamics
 {
 
-/// The values of a state that are measured, each with the name of its channel: coordinate `x` is
-/// "x/position"; a speed that is the rate `dx` is "x/velocity", any other (such as "base_wz") is
-/// "<speed>/velocity"; the effort of an input is "<input>/effort".
+/// The measured values of a state and the names of their channels. Coordinate `x` is "x/position".
+/// A speed that is the rate `dx` is "x/velocity"; any other (such as "base_wz") is
+/// "<speed>/velocity". The effort of an input is "<input>/effort".
 class CONSTRAINED_DYNAMICS_EXPORT StateChannels
 {
 public:
-  /// @param joints coordinates (joints of one degree of freedom) that are measured, or the name of
-  /// a planar, floating or ball joint, which stands for all of its coordinates and speeds.
+  /// @param joints measured coordinates (joints with one degree of freedom), or the name of a
+  /// planar, floating or ball joint, which stands for all of its coordinates and speeds.
   /// @param with_effort whether efforts of the inputs are measured.
   /// @throw std::invalid_argument for unknown or repeated names.
   StateChannels(const System & system, const std::vector<std::string> & joints, bool with_effort);

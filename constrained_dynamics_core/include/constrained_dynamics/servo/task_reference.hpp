@@ -13,11 +13,11 @@
 namespace constrained_dynamics
 {
 
-/// How references change over.
+/// Times of the transitions between references.
 struct ReferenceTimes
 {
-  double smooth_start = 1.0;  ///< [s]; in which another source of references is joined, at least
-  double stop_time = 0.2;     ///< [s], above 0; time constant with which rates die away
+  double smooth_start = 1.0;  ///< [s]; shortest transition to another source of references
+  double stop_time = 0.2;     ///< [s], above 0; time constant with which rates decay
   double timeout = 0.5;       ///< [s]; age at which given references are stale; 0: never
   /// Whether a task whose references are stale goes back to its trajectory; else it holds.
   bool resume = false;
@@ -38,34 +38,36 @@ enum class TaskMode
 /// Stable name: "trajectory", "given", "hold".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(TaskMode mode) noexcept;
 
-/// What one servo-constraint follows: the trajectory of the scenario, what is given from outside,
-/// or a hold. Changes from one to the other are joined without a jump; what is no longer given
-/// comes to rest: rates, and the values of velocity rows, die away, forces stay as they are. Memory
-/// is taken once; use one per thread.
+/// Selects the reference of one servo-constraint: the trajectory of the scenario, a reference given
+/// from outside, or a hold. Transitions between them have no jump. A reference that is no longer
+/// given comes to rest: rates and the values of velocity rows decay, forces stay constant.
+/// Allocates only in the constructor; use one per thread.
 class CONSTRAINED_DYNAMICS_EXPORT TaskReference
 {
 public:
-  /// @param trajectory of the scenario; null: none, it holds until something is given.
-  /// @param smooth_start of the scenario; the larger one of this and ReferenceTimes counts.
+  /// @param trajectory of the scenario; null: none, it holds until a reference is given.
+  /// @param smooth_start of the scenario [s]; the larger of this and ReferenceTimes applies.
   TaskReference(
     const ServoConstraint & servo, ReferencePointer trajectory, double smooth_start,
     const ReferenceTimes & times);
 
   // Everything below is real-time safe.
 
-  /// Forgets what was given and joins the trajectory from what is measured now, or comes to rest.
+  /// Discards references from outside, and starts a transition from the measured values to the
+  /// trajectory or to rest.
   [[nodiscard]] Status restart(double time, const ServoReference & measured) noexcept
     CD_NONBLOCKING;
-  /// Goes on from what is measured now: the trajectory or what is given is joined once more; a hold
-  /// holds what is measured.
+  /// Continues from the measured values: starts a new transition to the current source; a hold
+  /// holds the measured values.
   [[nodiscard]] Status rejoin(double time, const ServoReference & measured) noexcept CD_NONBLOCKING;
-  /// Something to follow from outside. False, with nothing changed, where it does not fit, is not
-  /// finite or has a quaternion without length.
-  /// @param current the reference of the last cycle. @param expires whether it grows stale.
+  /// Sets a reference from outside. Returns false and changes nothing if it has the wrong size, is
+  /// not finite or has a quaternion of length 0.
+  /// @param current the reference of the last cycle. @param expires whether it becomes stale after
+  /// ReferenceTimes::timeout.
   bool give(
     double time, const ServoReference & reference, const ServoReference & current,
     bool expires) noexcept CD_NONBLOCKING;
-  /// What was given is given no more: it comes to rest.
+  /// Ends the reference from outside: the task comes to rest.
   void release() noexcept CD_NONBLOCKING;
   /// Goes back to the trajectory of the scenario, which is joined from `current`, the reference of
   /// the last cycle; without one it comes to rest.
@@ -74,9 +76,9 @@ public:
   [[nodiscard]] Status follow(double time, double period, ServoReference & out) noexcept
     CD_NONBLOCKING;
 
-  /// Whether something from outside is followed, or held after it.
+  /// Whether a reference from outside is followed, or held after it ended.
   bool is_given() const { return source_ == Source::kGiven; }
-  /// Whether it holds because nothing is given any more, or grew stale.
+  /// Whether it holds because the reference from outside ended or became stale.
   bool is_stale() const { return source_ == Source::kGiven && coasting_; }
   TaskMode mode() const;
   bool is_holding() const { return mode() == TaskMode::kHold; }

@@ -11,19 +11,19 @@
 namespace constrained_dynamics
 {
 
-/// What changes the energy of a system; the balance of a run books each apart (E30).
+/// Kinds of work on a system; the energy balance of a run records each separately (E30).
 enum class Work : std::uint8_t
 {
   kInputs,             ///< of the inputs τ
   kExternal,           ///< of external wrenches
   kForces,             ///< of the active forces of a textbook system
   kDampers,            ///< of viscous dampers in joints
-  kFriction,           ///< of dry friction, its viscous part included
+  kFriction,           ///< of dry friction, including its viscous part
   kContacts,           ///< of contacts with a force law
   kPotential,          ///< ∂V/∂t
   kDriven,             ///< of drives that impose motions: driven speeds, t in the kinetic energy
   kMovingRows,         ///< of position rows that contain t: −λᵀ ∂φ/∂t
-  kInhomogeneousRows,  ///< of velocity rows not homogeneous in u, of acceleration rows
+  kInhomogeneousRows,  ///< of velocity rows that are not homogeneous in u, and of acceleration rows
   kStabilisation,      ///< of Baumgarte's terms: λᵀ φ̇, λᵀ ψ
   kImpacts,            ///< at impacts, applied impulses and switches
 };
@@ -35,12 +35,13 @@ constexpr std::size_t kWorkKinds = 12;
 /// "stabilisation", "impacts".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Work kind) noexcept;
 
-/// Energy of a run against the work done on it (E30). What projections change is error, not work.
+/// Energy of a run compared with the work done on it (E30). Energy changes by projections count as
+/// error, not work.
 struct CONSTRAINED_DYNAMICS_EXPORT EnergyBalance
 {
-  bool available = false;                 ///< false: the system does not know its energy
+  bool available = false;                 ///< false: the system has no energy function
   double start = 0.0;                     ///< kinetic and potential energy at the start [J]
-  double end = 0.0;                       ///< and at the end [J]
+  double end = 0.0;                       ///< the same at the end [J]
   std::array<double, kWorkKinds> work{};  ///< by kind, in the order of Work [J]
   double error = 0.0;                     ///< end − start − all work [J]
   double largest_error = 0.0;             ///< the largest |error| at any step [J]
@@ -49,7 +50,7 @@ struct CONSTRAINED_DYNAMICS_EXPORT EnergyBalance
 
   double of(Work kind) const { return work[static_cast<std::size_t>(kind)]; }
   double total_work() const;
-  /// largest_error/scale; 0 where nothing moves.
+  /// largest_error/scale; 0 if nothing moves.
   double relative_error() const { return scale > 0.0 ? largest_error / scale : 0.0; }
 };
 

@@ -15,17 +15,17 @@
 #include "constrained_dynamics/model/system.hpp"
 
 /// @file
-/// Limits of position and velocity that robot descriptions state, in simulations.
+/// Position and velocity limits of robot descriptions in simulations.
 
 namespace constrained_dynamics
 {
 
-/// What limits do in a simulation.
+/// Effect of limits in a simulation.
 enum class LimitMode : std::uint8_t
 {
-  kReport,  ///< nothing; runs tell which were exceeded
+  kReport,  ///< no effect; runs report those that were exceeded
   kStop,    ///< position limits are stops (add_limit_stops); velocity limits are reported
-  kIgnore,  ///< nothing
+  kIgnore,  ///< no effect and no report
 };
 
 /// Stable name: "report", "stop", "ignore".
@@ -35,35 +35,35 @@ enum class LimitKind : std::uint8_t
 {
   kLower,     ///< of a coordinate
   kUpper,     ///< of a coordinate
-  kVelocity,  ///< of its rate, either way
+  kVelocity,  ///< of its rate, in both directions
 };
 
 /// Stable name: "lower", "upper", "velocity".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(LimitKind kind) noexcept;
 
-/// A limit that a run went beyond.
+/// A limit that a run exceeded.
 struct ExceededLimit
 {
   int coordinate = 0;
   LimitKind kind = LimitKind::kLower;
   double limit = 0.0;       ///< as the description states it
-  double value = 0.0;       ///< the furthest beyond
+  double value = 0.0;       ///< the value furthest beyond the limit
   double first_time = 0.0;  ///< [s]
 };
 
-/// Looks at states for coordinates beyond their limits.
+/// Checks states for coordinates beyond their limits.
 class CONSTRAINED_DYNAMICS_EXPORT LimitWatch
 {
 public:
   explicit LimitWatch(const System & system);
 
-  /// Whether the system states no limits.
+  /// Whether the system has no limits.
   bool is_empty() const { return watched_.empty(); }
   void start();
   /// Real-time safe: yes.
   void look(double time, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
     CD_NONBLOCKING;
-  /// Those that were exceeded, in the order of the coordinates.
+  /// The limits that were exceeded, in the order of the coordinates.
   std::vector<ExceededLimit> exceeded() const;
 
 private:
@@ -76,9 +76,9 @@ private:
   std::vector<Watched> watched_;
 };
 
-/// Adds a stop for every position limit that the description of a system states: a constraint of
-/// type "joint" named `<coordinate>_lower_stop`, `<coordinate>_upper_stop`, and the contact that
-/// makes it unilateral. None for systems without robots and for joints that a drive moves.
+/// Adds a stop for every position limit of a system: a constraint of type "joint" named
+/// `<coordinate>_lower_stop` or `<coordinate>_upper_stop`, and the contact that makes it
+/// unilateral. Systems without robots and joints moved by a drive get none.
 /// @param restitution e of the stops, 0 to 1.
 CONSTRAINED_DYNAMICS_EXPORT void add_limit_stops(
   const System & system, double restitution,

@@ -16,37 +16,38 @@
 namespace constrained_dynamics
 {
 
-/// What sensors do to values.
+/// Imperfections of sensors.
 struct SensorOptions
 {
   Eigen::VectorXd deviation;         ///< standard deviation of the noise of each value, 0: none
   double delay = 0.0;                ///< [s]
-  double step = 1e-3;                ///< time from one `push` to the next, if there is a delay [s]
+  double step = 1e-3;                ///< time between calls of `push`, needed for a delay [s]
   double dropout_probability = 0.0;  ///< of a reading
   std::vector<std::pair<double, double>> dropout_windows;  ///< [begin, end) [s]
-  bool freezes = false;  ///< a reading that drops out has the last values; else NaN
+  bool freezes = false;  ///< a dropped reading repeats the last values; otherwise it is NaN
   std::uint64_t seed = 1;
 };
 
-/// Values as sensors give them: late, noisy, sometimes not at all. Memory is taken once.
+/// Sensor readings with delay, noise and dropouts. Allocates only in the constructor.
 class CONSTRAINED_DYNAMICS_EXPORT SensorModel
 {
 public:
   /// @throw std::invalid_argument for options out of range.
   SensorModel(Eigen::Index size, SensorOptions options);
 
-  /// Forgets everything; before the delay has passed, readings are of these values.
+  /// Discards the history; until the delay has passed, readings are of these values.
   void reset(const Eigen::VectorXd & values);
-  /// True values; every `step` seconds if there is a delay, else before each reading.
+  /// Stores true values; call it every `step` seconds if there is a delay, otherwise before each
+  /// reading.
   void push(const Eigen::VectorXd & values) noexcept;
-  /// What the sensors say at a time. Real-time safe: yes.
+  /// Readings of the sensors at a time [s]. Real-time safe: yes.
   const Eigen::VectorXd & read(double time) noexcept;
 
 private:
   bool drops_out(double time) noexcept;
 
   SensorOptions options_;
-  Eigen::MatrixXd history_;  // one column a push
+  Eigen::MatrixXd history_;  // one column per push
   Eigen::Index next_ = 0;    // the oldest column, to be written next
   Eigen::VectorXd reading_;
   std::mt19937_64 random_;

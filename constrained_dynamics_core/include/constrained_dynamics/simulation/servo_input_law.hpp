@@ -22,27 +22,27 @@ struct ServoDrive : TaskTrajectories
 {
   /// Controls are held for this time [s]; 0: a continuous law. Only for fixed-step integrators.
   double period = 0.0;
-  /// Sets what acts from outside, such as external wrenches; the law does not know of it. Its
-  /// inputs are replaced. May be null.
+  /// Sets external wrenches and the like, which the servo law does not know. Its inputs are
+  /// ignored. May be null.
   std::shared_ptr<InputLaw> outside;
 };
 
-/// A servo law as inputs of a simulation, with a workspace of its own, as a controller has. It sees
+/// A servo law as the inputs of a simulation. Like a controller, it has its own workspace. It knows
 /// which passive constraints are active.
 class CONSTRAINED_DYNAMICS_EXPORT ServoInputLaw : public InputLaw
 {
 public:
-  /// How often the law could not realise the tasks.
+  /// Number of evaluations in which the law could not realise the tasks.
   struct Counts
   {
     long evaluations = 0;
     long singular = 0;
     long inconsistent = 0;
     long limited = 0;
-    long stopped = 0;  ///< of those limited: limits of position or velocity could not be kept
+    long stopped = 0;  ///< of the limited ones: position or velocity limits could not be kept
   };
 
-  /// @throw std::invalid_argument for a null law, wrong numbers of references, a time that is
+  /// @throw std::invalid_argument for a null law, a wrong number of references, or a time that is
   /// negative or not finite.
   explicit ServoInputLaw(std::shared_ptr<const ServoLaw> law, ServoDrive drive = {});
   ~ServoInputLaw() override;
@@ -55,7 +55,7 @@ public:
   const ServoInputLaw * as_servo() const noexcept override { return this; }
 
   const ServoLaw & law() const { return *law_; }
-  /// Of the last evaluation of the law.
+  /// Result of the last evaluation of the law.
   const ServoWorkspace & servo() const { return workspace_; }
   ServoWorkspace & servo() { return workspace_; }
   /// Status of the last evaluation of the law.

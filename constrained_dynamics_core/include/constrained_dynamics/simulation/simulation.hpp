@@ -24,7 +24,7 @@ class SimulationCore;
 enum class Integrator
 {
   kRk4,          ///< classical Runge-Kutta, fixed step, order 4
-  kKuttaMerson,  ///< five stages, fixed step, order 4: the thesis' integrator
+  kKuttaMerson,  ///< five stages, fixed step, order 4; used in the thesis
   kDopri5,       ///< Dormand-Prince 5(4) of Boost.odeint, adaptive, dense output
 };
 
@@ -34,21 +34,21 @@ CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Integrator integrator) noexce
 struct SimulationOptions
 {
   Integrator integrator = Integrator::kRk4;
-  double step = 1e-3;  ///< [s]; of fixed-step integrators, first try of adaptive ones
+  double step = 1e-3;  ///< [s]; of fixed-step integrators; initial step of adaptive ones
   double absolute_tolerance = 1e-10;  ///< of adaptive integrators, in the units of q and u
   double relative_tolerance = 1e-10;  ///< of adaptive integrators
   double largest_step = 0.1;          ///< [s]; of adaptive integrators
-  /// Relative; a run whose energy balance or step error exceeds it ends with kInaccurate.
+  /// Relative tolerance; a run whose energy error or step error exceeds it ends with kInaccurate.
   double error_tolerance = 1e-3;
-  /// Whether runs look at the limits that robot descriptions state.
+  /// Whether runs check the limits of robot descriptions.
   bool watch_limits = true;
 };
 
-/// Rows that a status is about.
+/// Rows that caused a status.
 struct RowTrouble
 {
-  double time = 0.0;      ///< when it was first so [s]
-  std::vector<int> rows;  ///< ConstraintSet::row_name names them
+  double time = 0.0;      ///< first time [s]
+  std::vector<int> rows;  ///< indices; for names see ConstraintSet::row_name
 };
 
 /// How a run ended.
@@ -56,42 +56,41 @@ struct RunResult
 {
   /// kOk, kInaccurate, or why it ended early.
   Status status = Status::kOk;
-  bool completed = false;  ///< reached the end, or was stopped by the observer
+  bool completed = false;  ///< the run reached its end or was stopped by the observer
   double time = 0.0;       ///< of the last good state [s]
   long steps = 0;
   long evaluations = 0;
   long singular_evaluations = 0;      ///< evaluations with Status::kSingular
   long inconsistent_evaluations = 0;  ///< evaluations and projections with Status::kInconsistent
   EnergyBalance energy;               ///< of a run, not of single steps
-  /// Estimate of what all steps did wrong (E31), relative to the largest speeds and displacements.
+  /// Estimated error of all steps (E31), relative to the largest speeds and displacements.
   double step_error = 0.0;
   bool is_accurate = true;  ///< both are within SimulationOptions::error_tolerance
-  /// The rows that lost their rank, that contradicted each other, and that could not be met.
+  /// Rows that lost rank, that contradicted each other, and that could not be satisfied.
   RowTrouble singular_rows;
   RowTrouble inconsistent_rows;
   RowTrouble unmet_rows;
   std::vector<ExceededLimit> exceeded_limits;  ///< in the order of the coordinates
 };
 
-/// Integrates a constrained system on its configuration manifold: stages in coordinates and speeds,
-/// quaternions normalised and, with Stabilisation::projection, q and u moved back to the rows after
-/// each step.
+/// Integrates a constrained system. Stages are in coordinates and speeds. After each step
+/// quaternions are normalised and, with Stabilisation::projection, q and u are projected to the
+/// manifold.
 ///
-/// Singular positions are passed on the branch that the motion is on: where a stage falls on one,
-/// its acceleration is the mean of the accelerations on the manifold shortly before and shortly
-/// after.
+/// The motion passes singular positions on its present branch: if a stage falls on one, its
+/// acceleration is the mean of the accelerations on the manifold shortly before and after it.
 ///
-/// Contacts: the instants at which modes change are located, with the adaptive integrator on its
-/// dense output, with fixed steps by shorter steps: a step in which modes end is made again up to
-/// the first end and goes on from there, a bounded number of times.
+/// Contacts: the times at which modes change are located. The adaptive integrator uses its dense
+/// output. With fixed steps, a step in which a mode ends is repeated up to the first such time and
+/// continued from there, a bounded number of times.
 class CONSTRAINED_DYNAMICS_EXPORT Simulation
 {
 public:
   /// Called at each output time with the solution evaluated there; false stops the run.
   using Observer = std::function<bool(const Simulation &)>;
 
-  /// @param inputs none stands for τ = 0.
-  /// @param contacts constraints that come and go; the simulation switches them.
+  /// @param inputs null: τ = 0.
+  /// @param contacts contacts and frictions; the simulation switches their constraints.
   /// @throw std::invalid_argument for options out of range, contacts of other dynamics.
   explicit Simulation(
     std::shared_ptr<const Dynamics> dynamics, SimulationOptions options = {},
@@ -101,68 +100,70 @@ public:
   Simulation(const Simulation &) = delete;
   Simulation & operator=(const Simulation &) = delete;
 
-  /// Sets the state, analyses the rank of the rows there and finds the modes of the contacts (those
-  /// that touch and approach strike at once). Real-time safe: no.
-  /// @throw std::invalid_argument for wrong sizes; for a state where rows cannot be evaluated or
-  /// contacts have no motion, which is set all the same, so that `evaluate` says why as a status.
+  /// Sets the state, analyses the rank of the rows there and finds the modes of the contacts.
+  /// Contacts that touch and approach have an impact immediately. Real-time safe: no.
+  /// @throw std::invalid_argument for wrong sizes, and for a state at which rows cannot be
+  /// evaluated or contacts admit no motion. Such a state is set nevertheless, so that `evaluate`
+  /// returns the reason as a status.
   RankReport start(const State & state);
 
   /// One fixed step from the current state, which is untouched on failure.
-  /// Statuses: kOk, kSingular and kInconsistent (step made), others (not made). Where the contacts
-  /// have no motion after a step (kNoUniqueSolution), the state is that after it, and further steps
-  /// and evaluations return the same until a switch, an impulse or `start` finds one. Real-time
-  /// safe: yes.
+  /// Statuses: kOk, kSingular and kInconsistent (step made), others (not made). If the contacts
+  /// admit no motion after a step (kNoUniqueSolution), the state is the one after the step. Further
+  /// steps and evaluations then return the same status until a switch, an impulse or `start` finds
+  /// a motion. Real-time safe: yes.
   [[nodiscard]] Status step() noexcept CD_NONBLOCKING;
 
   /// Solves at the current state, so that workspace().solution() belongs to it. Real-time safe:
   /// yes.
   [[nodiscard]] Status evaluate() noexcept CD_NONBLOCKING;
 
-  /// Integrates until `until` and calls the observer at the start, every `output_interval` seconds
-  /// and at the end, with numbers that are finite. Real-time safe: no.
+  /// Integrates until `until` [s] and calls the observer with finite values at the start, every
+  /// `output_interval` seconds and at the end. Real-time safe: no.
   /// @throw std::invalid_argument for an end before the current time or an interval that is not
   /// positive.
   RunResult run(double until, double output_interval, const Observer & observer);
 
-  /// Ends the run that is under way, or the next one, after the step that is being made; the
-  /// observer sees the state there. Status: kInterrupted. May be called from another thread and
-  /// from a signal handler. Real-time safe: yes.
+  /// Ends the current run, or the next one, after its current step; the observer is called with
+  /// that state. Status: kInterrupted. May be called from another thread and from a signal handler.
+  /// Real-time safe: yes.
   void request_stop() noexcept CD_NONBLOCKING;
 
-  /// Switches a constraint that no contact manages. Where it is switched on with a velocity that
-  /// violates it, the speeds jump (E13) by an impulse that the event reports.
-  /// Statuses as ImpactSolver::solve, kSizeMismatch for a constraint that does not exist or that a
-  /// contact manages; nothing is changed without output. Real-time safe: yes.
+  /// Switches a constraint that is not managed by a contact. If it is switched on with a velocity
+  /// that violates it, the speeds jump (E13); the event reports the impulse. Statuses: those of
+  /// ImpactSolver::solve; kSizeMismatch if the constraint does not exist or is managed by a
+  /// contact. Nothing changes unless has_output(status). Real-time safe: yes.
   [[nodiscard]] Status switch_constraint(int constraint, bool active) noexcept CD_NONBLOCKING;
 
-  /// Applies a generalized impulse (n) at once; closed contacts and active constraints share it.
-  /// Statuses likewise. Real-time safe: yes.
+  /// Applies a generalized impulse (n); closed contacts and active constraints react to it.
+  /// Statuses as above. Real-time safe: yes.
   [[nodiscard]] Status apply_impulse(const ConstVectorRef & impulse) noexcept CD_NONBLOCKING;
 
-  /// Switches and impulses at given times. Adaptive runs stop at each of them, fixed steps make
-  /// them at the first step that reaches them. Replaces what was scheduled before.
+  /// Schedules switches and impulses, replacing earlier schedules. Adaptive runs stop at each of
+  /// the times; with fixed steps, a change is made after the first step that reaches its time.
   /// @throw std::invalid_argument for unknown constraints, wrong sizes, values that are not finite.
   void schedule(std::vector<ScheduledChange> changes);
 
-  /// What happened since `start`, in the order of time. Where more happened than
-  /// kEventCapacity in cycles of `step` outside of `run`, the later ones are only counted.
+  /// Events since `start`, in order of time. If there are more than kEventCapacity in calls of
+  /// `step` outside `run`, later events are only counted.
   const std::vector<ContactEvent> & events() const;
-  /// Forgets what happened so far, so that a simulation without an end keeps room for what comes.
+  /// Discards the events so far, so that a simulation without an end has room for later ones.
   /// Real-time safe: yes.
   void clear_events() noexcept CD_NONBLOCKING;
   long lost_event_count() const;
   static constexpr std::size_t kEventCapacity = 4096;
 
-  /// Whether contacts or frictions enforce and release constraints in it.
+  /// Whether contacts or frictions switch constraints in this simulation.
   bool has_contacts() const;
-  /// Whether forces act besides those of enforced rows: sliding friction, Dahl's law, force laws.
+  /// Whether forces other than those of enforced rows act: sliding friction, Dahl's law, force
+  /// laws.
   bool has_law_forces() const;
 
   const Dynamics & dynamics() const;
   const State & state() const;
   const Workspace & workspace() const;
   Workspace & workspace();
-  /// Status of the last `evaluate`, in an observer that of the solution it sees.
+  /// Status of the last `evaluate`; in an observer, that of the solution passed to it.
   Status last_status() const;
   /// The law of the inputs; null: τ = 0.
   const InputLaw * input_law() const;

@@ -43,6 +43,7 @@ void bind_constraint_types(nb::module_ & module)
     .def_ro("text", &KeyDescription::text, "Its meaning, with the unit.")
     .def_ro("required", &KeyDescription::required)
     .def_prop_ro("type", &key_type_text, "What its value is, e.g. 'number > 0'.")
+    .def_prop_ro("python_type", &python_type, "The same as an annotation, e.g. 'float'.")
     .def_prop_ro("default", &default_of, "None without one.");
   nb::class_<ConstraintDescription>(
     module, "ConstraintDescription", "A type of constraint, as doc/types.md has it.")

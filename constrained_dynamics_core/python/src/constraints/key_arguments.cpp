@@ -154,6 +154,38 @@ KeyValues key_values(const nb::dict & given, const std::vector<KeyDescription> &
   return values;
 }
 
+const char * python_type(const KeyDescription & key)
+{
+  switch (key.kind)
+  {
+    case KeyKind::kName:
+    case KeyKind::kFrame:
+    case KeyKind::kCoordinate:
+      return "str";
+    case KeyKind::kChoice:
+      return "str | Enum";
+    case KeyKind::kNumber:
+      return "float";
+    case KeyKind::kBoolean:
+      return "bool";
+    case KeyKind::kVector:
+      return "ArrayLike";
+    case KeyKind::kNames:
+      return "Sequence[str]";
+    case KeyKind::kNumbers:
+      return "Mapping[str, float]";
+    case KeyKind::kNumbersOrNames:
+      return "Mapping[str, float] | Sequence[str]";
+    case KeyKind::kFormula:
+      return "str | float";
+    case KeyKind::kFormulas:
+      return "Sequence[str] | Mapping[str, str | float]";
+    case KeyKind::kFormulaOrMap:
+      return "str | float | Mapping[str, str | float]";
+  }
+  refuse(key);
+}
+
 nb::object default_of(const KeyDescription & key)
 {
   if (!key.default_value)

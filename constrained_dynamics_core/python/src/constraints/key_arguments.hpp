@@ -16,6 +16,9 @@ namespace constrained_dynamics::python
 /// @throw KeyError for unknown keys and values out of range, TypeError for values of another kind.
 KeyValues key_values(const nb::dict & given, const std::vector<KeyDescription> & keys);
 
+/// What key_values takes for a key, as an annotation of Python.
+const char * python_type(const KeyDescription & key);
+
 /// The default of a key, None without one.
 nb::object default_of(const KeyDescription & key);
 

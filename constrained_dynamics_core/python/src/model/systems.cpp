@@ -133,7 +133,7 @@ void bind_kinematics(nb::module_ & module)
       "gravity_torque",
       [](const Kinematics & self)
       {
-        const auto * robot = dynamic_cast<const RigidBodySystem *>(self.system.get());
+        const RigidBodySystem * robot = self.system->as_robot();
         if (robot == nullptr)
         {
           throw std::invalid_argument("gravity_torque: only a RigidBodySystem has one");
@@ -147,7 +147,7 @@ void bind_kinematics(nb::module_ & module)
       "centre_of_mass",
       [](const Kinematics & self)
       {
-        const auto * robot = dynamic_cast<const RigidBodySystem *>(self.system.get());
+        const RigidBodySystem * robot = self.system->as_robot();
         if (robot == nullptr)
         {
           throw std::invalid_argument("centre_of_mass: only a RigidBodySystem has one");

@@ -123,7 +123,8 @@ void bind_reference(nb::module_ & module)
   nb::class_<FunctionReference, ReferenceTrajectory>(
     module, "FunctionReference",
     "A reference written in Python: function(t) returns value_count values (of a pose 7, with a\n"
-    "quaternion of any length but 0), with ordinary arithmetic and numpy's functions; t is a Jet2, "
+    "quaternion of any nonzero length), with ordinary arithmetic and numpy's functions; t is a "
+    "Jet2, "
     "so\n"
     "that the derivatives are exact. For offline use: what it raises is printed, and the status "
     "is\n"
