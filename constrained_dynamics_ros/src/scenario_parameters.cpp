@@ -4,7 +4,6 @@
 #include "constrained_dynamics_ros/scenario_parameters.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -28,13 +27,9 @@ using constrained_dynamics::TextTree;
 namespace
 {
 
-/// Sections of a scenario file that parameters may say.
-constexpr std::array<const char *, 14> kSections = {
-  "system", "constraints", "servo",      "servo_law",   "stabilisation", "formulation", "initial",
-  "run",    "options",     "parameters", "definitions", "inputs",        "events",      "observe"};
-template <std::size_t size>
-bool contains(const std::array<const char *, size> & names, const std::string & name)
+bool is_section(const std::string & name)
 {
+  const std::vector<std::string> & names = scenario_sections();
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -60,9 +55,9 @@ TextTree from_string(const std::string & name, const std::string & text)
 {
   const std::size_t begin = text.find_first_not_of(" \n");
   const bool is_yaml = begin != std::string::npos && (text[begin] == '[' || text[begin] == '{');
-  const bool is_section = contains(kSections, name) && name != "formulation";
-  return is_yaml || is_section ? read_yaml(text, "parameter '" + name + "'")
-                               : TextTree::value(text);
+  const bool is_whole_section = is_section(name) && name != "formulation";
+  return is_yaml || is_whole_section ? read_yaml(text, "parameter '" + name + "'")
+                                     : TextTree::value(text);
 }
 
 template <typename T, typename Convert>
@@ -76,9 +71,21 @@ TextTree from_array(const std::vector<T> & values, const Convert & convert)
   return list;
 }
 
+/// Whether the values of a parameter are names of rows, as of constraints.<name>.rows.
+bool expects_rows(const std::string & name)
+{
+  const std::string key = name.substr(name.rfind('.') + 1);
+  return key == "rows" || key == "tangents";
+}
+
 TextTree from_parameter(const std::string & name, const rclcpp::ParameterValue & value)
 {
-  const auto truth = [](bool is) { return TextTree::value(is ? "true" : "false"); };
+  // Parameter files are YAML 1.1, where unquoted y and n are booleans; rows are never that.
+  const auto truth = [&](bool is)
+  {
+    return expects_rows(name) ? TextTree::value(is ? "y" : "n")
+                              : TextTree::value(is ? "true" : "false");
+  };
   const auto whole = [](std::int64_t number) { return TextTree::value(std::to_string(number)); };
   const auto number = [&](double x) { return from_number(name, x); };
   const auto string = [&](const std::string & text) { return from_string(name, text); };
@@ -166,6 +173,18 @@ TextTree parameter_tree(const ParameterMap & parameters)
   return root;
 }
 
+bool has_boolean(const ParameterMap & parameters)
+{
+  return std::any_of(
+    parameters.begin(), parameters.end(),
+    [](const auto & parameter)
+    {
+      const rclcpp::ParameterType type = parameter.second.get_type();
+      return type == rclcpp::ParameterType::PARAMETER_BOOL ||
+             type == rclcpp::ParameterType::PARAMETER_BOOL_ARRAY;
+    });
+}
+
 std::string read_file(const std::string & path)
 {
   std::ifstream file(path);
@@ -182,7 +201,16 @@ std::string read_file(const std::string & path)
 
 bool is_scenario_parameter(const std::string & name)
 {
-  return contains(kSections, name.substr(0, name.find('.')));
+  return is_section(name.substr(0, name.find('.')));
+}
+
+const std::vector<std::string> & scenario_sections()
+{
+  static const std::vector<std::string> sections = {
+    "system",      "constraints", "servo",  "servo_law", "stabilisation",
+    "formulation", "initial",     "run",    "options",   "parameters",
+    "definitions", "inputs",      "events", "observe"};
+  return sections;
 }
 
 std::string scenario_text(const ScenarioSource & source)
@@ -240,8 +268,13 @@ constrained_dynamics::Scenario load_scenario(
       const std::size_t end = what.find_first_not_of("0123456789", begin.size());
       what = end == std::string::npos ? what : what.substr(end);
     }
+    const bool names_boolean =
+      what.find("true") != std::string::npos || what.find("false") != std::string::npos;
     throw std::invalid_argument(
-      (source.file.empty() ? "scenario" : "scenario '" + source.file + "'") + what);
+      (source.file.empty() ? "scenario" : "scenario '" + source.file + "'") + what +
+      (names_boolean && has_boolean(source.parameters)
+         ? " (unquoted y, n, yes, no, on and off are booleans in parameter files: quote them)"
+         : ""));
   }
 }
 

@@ -43,7 +43,7 @@ struct Tag
   {
     std::string xml =
       "<ros2_control name=\"robot\" type=\"system\"><hardware>"
-      "<plugin>constrained_dynamics/ConstrainedSystem</plugin>";
+      "<plugin>constrained_dynamics_ros/ConstrainedSystem</plugin>";
     for (const auto & [name, value] : parameters)
     {
       xml += "<param name=\"" + name + "\">" + value + "</param>";

@@ -47,9 +47,11 @@ TEST(Plugins, when_a_controller_manager_loads_them_expect_controllers)
   controller_manager::ControllerManager manager(
     executor, ros2_control_test_assets::minimal_robot_urdf, true, "test_controller_manager");
   EXPECT_NE(
-    manager.load_controller("servo", "constrained_dynamics/ServoConstraintController"), nullptr);
+    manager.load_controller("servo", "constrained_dynamics_controllers/ServoConstraintController"),
+    nullptr);
   EXPECT_NE(
-    manager.load_controller("broadcaster", "constrained_dynamics/ConstraintForceBroadcaster"),
+    manager.load_controller(
+      "broadcaster", "constrained_dynamics_controllers/ConstraintForceBroadcaster"),
     nullptr);
 }
 
@@ -65,9 +67,9 @@ TEST(Plugins, when_a_controller_manager_runs_them_expect_both_active)
       rclcpp::Parameter(std::string(name) + ".params_file", std::vector<std::string>{parameters}));
   }
   const auto servo =
-    manager.load_controller("servo", "constrained_dynamics/ServoConstraintController");
-  const auto broadcaster =
-    manager.load_controller("broadcaster", "constrained_dynamics/ConstraintForceBroadcaster");
+    manager.load_controller("servo", "constrained_dynamics_controllers/ServoConstraintController");
+  const auto broadcaster = manager.load_controller(
+    "broadcaster", "constrained_dynamics_controllers/ConstraintForceBroadcaster");
   ASSERT_NE(servo, nullptr);
   ASSERT_NE(broadcaster, nullptr);
   ASSERT_EQ(manager.configure_controller("servo"), controller_interface::return_type::OK);

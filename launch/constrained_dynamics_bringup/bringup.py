@@ -151,7 +151,7 @@ def controlled_robot(name, controller="servo_constraint_controller", rate=500):
             DeclareLaunchArgument("rate", default_value=str(rate), description="controller cycles per second"),
             DeclareLaunchArgument(
                 "hardware",
-                default_value="constrained_dynamics/ConstrainedSystem",
+                default_value="constrained_dynamics_ros/ConstrainedSystem",
                 description="hardware_interface plugin of the robot",
             ),
             DeclareLaunchArgument(

@@ -97,7 +97,7 @@ class Files(unittest.TestCase):
         for name in ROBOTS:
             with self.subTest(name):
                 file = share("config", "robots", f"{name}.urdf.xacro")
-                for plugin in ("constrained_dynamics/ConstrainedSystem", "driver/Robot"):
+                for plugin in ("constrained_dynamics_ros/ConstrainedSystem", "driver/Robot"):
                     text = xacro.process_file(file, mappings={"plugin": plugin}).toxml()
                     robot = xml.fromstring(text)
                     self.assertEqual(plugin, robot.findtext("ros2_control/hardware/plugin"))

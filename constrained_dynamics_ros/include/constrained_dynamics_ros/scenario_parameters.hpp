@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <constrained_dynamics/scenario/scenario.hpp>
 #include <rclcpp/parameter_value.hpp>
@@ -18,6 +19,9 @@ namespace constrained_dynamics_ros
 
 /// Nested parameters with their full names, e.g. "constraints.wall.type".
 using ParameterMap = std::map<std::string, rclcpp::ParameterValue>;
+
+/// Sections of scenario files that parameters may say: system, constraints, servo …
+const std::vector<std::string> & scenario_sections();
 
 /// What a scenario is made of in a ROS graph.
 struct ScenarioSource
@@ -38,6 +42,8 @@ struct ScenarioSource
   /// bodies, robots, external), and with names that say nothing servo_law.null_space.<name>.<key>,
   /// servo_law.cones.<name>.<key>, events.<name>.<key>. An item of the file of the same name, or of
   /// that index, is changed, others are added in the order of their names.
+  ///
+  /// Rows may be booleans: unquoted y and n of a parameter file are true and false there.
   ///
   /// Strings that begin with [ or { are YAML, for lists of lists: "[[0, 0], [1, 0]]"; so is a
   /// string that stands for a whole section (`constraints`).
