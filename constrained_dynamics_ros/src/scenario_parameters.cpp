@@ -70,9 +70,21 @@ TextTree from_array(const std::vector<T> & values, const Convert & convert)
   return list;
 }
 
+/// Whether the values of a parameter are names of rows, as of constraints.<name>.rows.
+bool expects_rows(const std::string & name)
+{
+  const std::string key = name.substr(name.rfind('.') + 1);
+  return key == "rows" || key == "tangents";
+}
+
 TextTree from_parameter(const std::string & name, const rclcpp::ParameterValue & value)
 {
-  const auto truth = [](bool is) { return TextTree::value(is ? "true" : "false"); };
+  // Parameter files are YAML 1.1, where unquoted y and n are booleans; rows are never that.
+  const auto truth = [&](bool is)
+  {
+    return expects_rows(name) ? TextTree::value(is ? "y" : "n")
+                              : TextTree::value(is ? "true" : "false");
+  };
   const auto whole = [](std::int64_t number) { return TextTree::value(std::to_string(number)); };
   const auto number = [&](double x) { return from_number(name, x); };
   const auto string = [&](const std::string & text) { return from_string(name, text); };
@@ -160,6 +172,18 @@ TextTree parameter_tree(const ParameterMap & parameters)
   return root;
 }
 
+bool has_boolean(const ParameterMap & parameters)
+{
+  return std::any_of(
+    parameters.begin(), parameters.end(),
+    [](const auto & parameter)
+    {
+      const rclcpp::ParameterType type = parameter.second.get_type();
+      return type == rclcpp::ParameterType::PARAMETER_BOOL ||
+             type == rclcpp::ParameterType::PARAMETER_BOOL_ARRAY;
+    });
+}
+
 std::string read_file(const std::string & path)
 {
   std::ifstream file(path);
@@ -234,8 +258,13 @@ constrained_dynamics::Scenario load_scenario(
       const std::size_t end = what.find_first_not_of("0123456789", begin.size());
       what = end == std::string::npos ? what : what.substr(end);
     }
+    const bool names_boolean =
+      what.find("true") != std::string::npos || what.find("false") != std::string::npos;
     throw std::invalid_argument(
-      (source.file.empty() ? "scenario" : "scenario '" + source.file + "'") + what);
+      (source.file.empty() ? "scenario" : "scenario '" + source.file + "'") + what +
+      (names_boolean && has_boolean(source.parameters)
+         ? " (unquoted y, n, yes, no, on and off are booleans in parameter files: quote them)"
+         : ""));
   }
 }
 

@@ -13,7 +13,6 @@
 namespace constrained_dynamics_ros
 {
 
-using constrained_dynamics::ServoConstraint;
 using constrained_dynamics::ServoLaw;
 using constrained_dynamics::ServoResult;
 using constrained_dynamics::ServoTask;
@@ -24,8 +23,6 @@ namespace
 
 // Longer than every mode and status, so that copies of a message have room for each.
 const char * const kNoMode = "no cycle has been made yet";
-
-constexpr double kQuaternionTolerance = 1e-3;
 
 void write_values(const Eigen::VectorXd & values, std::vector<double> & out) noexcept
 {
@@ -41,58 +38,6 @@ std::string join(const std::vector<std::string> & names)
     result += (result.empty() ? "" : ", ") + name;
   }
   return result;
-}
-
-std::string check_values(
-  const std::vector<double> & values, int size, const std::string & where,
-  const std::vector<std::string> & names)
-{
-  if (!values.empty() && values.size() != static_cast<std::size_t>(size))
-  {
-    return where + " has " + std::to_string(values.size()) + " values; allowed: none or " +
-           std::to_string(size) + " (" + join(names) + ")";
-  }
-  for (std::size_t i = 0; i < values.size(); ++i)
-  {
-    if (!std::isfinite(values[i]))
-    {
-      return where + ": '" + names[i] + "' is " + std::to_string(values[i]) +
-             "; allowed: finite numbers";
-    }
-  }
-  return "";
-}
-
-std::string check_reference(const ServoReference & reference, const ServoConstraint & task)
-{
-  const std::string where = "reference of '" + reference.name + "': ";
-  const std::vector<std::string> names = task.value_names();
-  const std::vector<std::string> rates = task.rate_names();
-  if (reference.position.empty() && reference.velocity.empty())
-  {
-    return where + "position and velocity are empty; allowed: one of them at least";
-  }
-  std::string what =
-    check_values(reference.position, task.position_size(), where + "position", names);
-  if (what.empty())
-  {
-    what = check_values(reference.velocity, task.velocity_size(), where + "velocity", rates);
-  }
-  if (what.empty())
-  {
-    what =
-      check_values(reference.acceleration, task.velocity_size(), where + "acceleration", rates);
-  }
-  if (what.empty() && task.has_pose_reference() && !reference.position.empty())
-  {
-    const double norm = Eigen::Vector4d::Map(&reference.position[3]).norm();
-    if (std::abs(norm - 1.0) > kQuaternionTolerance)
-    {
-      what = where + "the quaternion (qx, qy, qz, qw) has the length " + std::to_string(norm) +
-             "; allowed: 1";
-    }
-  }
-  return what;
 }
 
 std::string check_null_space(
@@ -137,7 +82,8 @@ constrained_dynamics_msgs::msg::ServoState make_servo_message(const ServoLaw & l
   message.names = law.passive().system().input_names();
   const std::size_t count = message.names.size();
   for (std::vector<double> * values :
-       {&message.torques, &message.commanded, &message.particular, &message.null_part})
+       {&message.torques, &message.commanded, &message.requested, &message.granted,
+        &message.particular, &message.null_part})
   {
     values->resize(count, 0.0);
   }
@@ -147,6 +93,7 @@ constrained_dynamics_msgs::msg::ServoState make_servo_message(const ServoLaw & l
     auto & entry = message.tasks.emplace_back();
     entry.name = task.constraint->name();
     entry.type = task.constraint->type();
+    entry.mode = kNoMode;
     for (const constrained_dynamics::RowDescription & row : task.constraint->rows())
     {
       entry.rows.push_back(row.label);
@@ -169,10 +116,21 @@ void write_servo(
   message.mode = cycle.mode;
   message.status = to_string(cycle.status);
   message.compute_time = cycle.compute_time;
+  message.violation = cycle.violation;
   write_values(commanded, message.commanded);
+  if (cycle.runtime)
+  {
+    write_values(cycle.runtime->requested(), message.requested);
+    write_values(cycle.runtime->granted(), message.granted);
+  }
   for (std::size_t i = 0; i < message.tasks.size(); ++i)
   {
-    message.tasks[i].enabled = workspace.is_enabled(static_cast<int>(i));
+    const int task = static_cast<int>(i);
+    message.tasks[i].enabled = workspace.is_enabled(task);
+    if (cycle.runtime)
+    {
+      message.tasks[i].mode = to_string(cycle.runtime->reference(task).mode());
+    }
   }
   if (!has_output(cycle.status))
   {
@@ -200,9 +158,10 @@ void write_servo(
   }
 }
 
-std::string check_references(
+std::string read_references(
   const constrained_dynamics_msgs::msg::ServoReferences & message, const ServoLaw & law,
-  const std::string & world_frame)
+  const std::vector<constrained_dynamics::ReferenceBounds> & bounds,
+  const std::string & world_frame, std::vector<ReadReference> & out)
 {
   if (!message.header.frame_id.empty() && message.header.frame_id != world_frame)
   {
@@ -214,6 +173,7 @@ std::string check_references(
     names.push_back(task.constraint->name());
   }
   std::set<std::string> seen;
+  out.clear();
   for (const ServoReference & reference : message.references)
   {
     const auto found = std::find(names.begin(), names.end(), reference.name);
@@ -226,7 +186,15 @@ std::string check_references(
       return "'" + reference.name + "' appears twice; allowed: once";
     }
     const std::size_t task = static_cast<std::size_t>(found - names.begin());
-    const std::string what = check_reference(reference, *law.tasks()[task].constraint);
+    const constrained_dynamics::GivenReference given{
+      reference.position, reference.velocity, reference.acceleration};
+    ReadReference & read = out.emplace_back();
+    read.task = static_cast<int>(task);
+    read.has_position = !reference.position.empty();
+    read.resumes = given.is_empty();
+    const std::string what = constrained_dynamics::complete_reference(
+      *law.tasks()[task].constraint, bounds.empty() ? nullptr : &bounds[task], given,
+      read.reference);
     if (!what.empty())
     {
       return what;

@@ -133,6 +133,20 @@ TEST(ScenarioParameters, when_all_types_are_used_expect_their_values)
   EXPECT_STREQ(scenario.dynamics()->formulation().name(), "udwadia_kalaba");
 }
 
+TEST(ScenarioParameters, when_rows_are_booleans_expect_the_rows_that_were_meant)
+{
+  // Unquoted y of a parameter file arrives as true.
+  ScenarioSource source = four_bar_parameters();
+  source.parameters["constraints.loop.rows"] = ParameterValue(std::vector<bool>{true});
+  const Scenario scenario = load_scenario(source, constrained_dynamics::ScenarioLoadOptions{false});
+  EXPECT_EQ(scenario.dynamics()->constraints()[0].rows()[0].label, "y");
+  source.parameters["constraints.loop.rows"] = ParameterValue(false);
+  EXPECT_THAT(refusal(source), HasSubstr("'n'"));
+  source = four_bar_parameters();
+  source.parameters["constraints.loop.frame_a"] = ParameterValue(true);
+  EXPECT_THAT(refusal(source), AllOf(HasSubstr("frame_a"), HasSubstr("quote")));
+}
+
 TEST(ScenarioParameters, when_items_are_added_expect_order_of_names)
 {
   ScenarioSource source = four_bar_parameters();

@@ -4,7 +4,12 @@
 #include "constrained_dynamics_controllers/constraint_controller.hpp"
 
 #include <exception>
+#include <sstream>
 #include <stdexcept>
+
+#include <constrained_dynamics/scenario/scenario_merge.hpp>
+#include <constrained_dynamics/scenario/suggestion.hpp>
+#include <constrained_dynamics_ros/scenario_parameters.hpp>
 
 #include "constrained_dynamics_controllers/controller_parameters.hpp"
 #include "constrained_dynamics_controllers/realtime_topics.hpp"
@@ -40,6 +45,21 @@ CallbackReturn ConstraintController::on_init()
       model_listener_ = std::make_shared<model_parameters::ParamListener>(get_node());
       declare_parameters();
       declare_scenario_parameters(*get_node());
+      updater_ = std::make_unique<diagnostic_updater::Updater>(get_node(), 1.0);
+      updater_->setHardwareID(get_node()->get_name());
+      updater_->add(
+        "constrained dynamics",
+        [this](diagnostic_updater::DiagnosticStatusWrapper & status)
+        {
+          const std::lock_guard<std::mutex> lock(callback_mutex_);
+          if (!outputs_ || !torques_)
+          {
+            status.summary(diagnostic_msgs::msg::DiagnosticStatus::OK, "not configured");
+            return;
+          }
+          diagnose(status);
+          add_value(status, "messages lost", outputs_->lost_count() + torques_->lost_count());
+        });
     },
     CallbackReturn::ERROR);
 }
@@ -67,6 +87,13 @@ void ConstraintController::build()
   period_ = 1.0 / get_update_rate();
   scenario_ = std::make_unique<const constrained_dynamics::Scenario>(load_controller_scenario(
     *node, model_.scenario, get_robot_description(), model_.joints, uses_servo()));
+  if (!uses_servo() && scenario_->dynamics()->constraints().size() == 0)
+  {
+    throw std::invalid_argument(
+      "there are no constraints: parameter 'scenario' is '" + model_.scenario +
+      "', and no parameter begins with 'constraints.'; allowed: a scenario file that has "
+      "constraints, or parameters constraints.<name>.<key>");
+  }
   for (const std::string & warning : scenario_->warnings())
   {
     RCLCPP_WARN(node->get_logger(), "%s", warning.c_str());
@@ -75,16 +102,57 @@ void ConstraintController::build()
   mapping_ =
     std::make_unique<StateMapping>(system, measured_joints(system, model_), measures_effort());
   effort_.setZero(system.input_count());
-  outputs_ = ConstraintOutputs::create(
-    node, scenario_->dynamics(), output_options(model_),
-    [this](diagnostic_msgs::msg::DiagnosticStatus & status)
-    {
-      const std::lock_guard<std::mutex> lock(callback_mutex_);
-      diagnose(status);
-    });
+  outputs_ = ConstraintOutputs::create(node, scenario_->dynamics(), output_options(model_));
   torques_ = make_realtime_writer(
     *node, "~/torques", make_joint_message(system, joint_of_input_), model_.publish_rate);
   set_up();
+  check_parameter_names();
+}
+
+void ConstraintController::check_parameter_names()
+{
+  const auto node = get_node();
+  std::vector<std::string> known = node->list_parameters({}, 0).names;
+  const std::vector<std::string> & sections = constrained_dynamics::scenario_sections();
+  for (const auto & [name, value] :
+       node->get_node_parameters_interface()->get_parameter_overrides())
+  {
+    if (node->has_parameter(name) || name.rfind("qos_overrides.", 0) == 0)
+    {
+      continue;
+    }
+    const std::string section = name.substr(0, name.find('.'));
+    const std::string meant =
+      section == name ? "" : constrained_dynamics::nearest_name(section, sections);
+    const std::string nearest = meant.empty() ? constrained_dynamics::nearest_name(name, known)
+                                              : meant + name.substr(section.size());
+    if (!nearest.empty())
+    {
+      throw std::invalid_argument(
+        "parameter '" + name + "' is unknown; did you mean '" + nearest + "'?");
+    }
+    // It may come from a wildcard section that speaks to other nodes.
+    RCLCPP_WARN(node->get_logger(), "parameter '%s' is unknown, and without effect", name.c_str());
+  }
+}
+
+void ConstraintController::tell_violation(
+  const constrained_dynamics::ConstraintViolation & violation, bool refuses) const
+{
+  if (!violation.is_beyond())
+  {
+    return;
+  }
+  std::ostringstream message;
+  message << "the measured state violates constraint "
+          << describe(violation, scenario_->dynamics()->constraints()) << "; allowed: at most "
+          << model_.position_tolerance << " (position_tolerance) and " << model_.velocity_tolerance
+          << " (velocity_tolerance). Is the constraint where the robot meets it?";
+  if (refuses)
+  {
+    throw std::invalid_argument(message.str() + " (violated_start: warn activates nevertheless)");
+  }
+  RCLCPP_WARN(get_node()->get_logger(), "%s", message.str().c_str());
 }
 
 CallbackReturn ConstraintController::on_activate(const rclcpp_lifecycle::State &)

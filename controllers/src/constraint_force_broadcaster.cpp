@@ -3,6 +3,9 @@
 
 #include "constrained_dynamics_controllers/constraint_force_broadcaster.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include <pluginlib/class_list_macros.hpp>
 
 namespace constrained_dynamics_controllers
@@ -34,6 +37,18 @@ void ConstraintForceBroadcaster::release() { observer_.reset(); }
 void ConstraintForceBroadcaster::start(const constrained_dynamics::State & state)
 {
   observer_->start(state);
+  const constrained_dynamics::Dynamics & dynamics = observer_->dynamics();
+  if (dynamics.evaluate_rows(observer_->workspace()) == Status::kOk)
+  {
+    tell_violation(violation(), parameters_.violated_start == "refuse");
+  }
+}
+
+constrained_dynamics::ConstraintViolation ConstraintForceBroadcaster::violation() const noexcept
+{
+  return worst_violation(
+    observer_->dynamics().constraints(), observer_->workspace(), model().position_tolerance,
+    model().velocity_tolerance);
 }
 
 InterfaceConfiguration ConstraintForceBroadcaster::command_interface_configuration() const
@@ -71,10 +86,12 @@ return_type ConstraintForceBroadcaster::update_and_write_commands(
   status_.store(static_cast<int>(status), std::memory_order_relaxed);
   cycles_.fetch_add(1, std::memory_order_relaxed);
   failed_.fetch_add(has_output(status) ? 0 : 1, std::memory_order_relaxed);
+  const constrained_dynamics::ConstraintViolation worst = violation();
+  violated_row_.store(worst.is_beyond() ? worst.row : -1, std::memory_order_relaxed);
   return return_type::OK;
 }
 
-void ConstraintForceBroadcaster::diagnose(diagnostic_msgs::msg::DiagnosticStatus & status) const
+void ConstraintForceBroadcaster::diagnose(diagnostic_msgs::msg::DiagnosticStatus & status)
 {
   const Status last = static_cast<Status>(status_.load());
   const bool active = is_running();
@@ -86,7 +103,14 @@ void ConstraintForceBroadcaster::diagnose(diagnostic_msgs::msg::DiagnosticStatus
   add_value(status, "status", constrained_dynamics::to_string(last));
   add_value(status, "cycles", cycles_.load());
   add_value(status, "failed cycles", failed_.load());
-  add_value(status, "own messages lost", lost_torques());
+  const int row = violated_row_.load();
+  const std::string violated = row < 0 ? "" : scenario().dynamics()->constraints().row_name(row);
+  add_value(status, "violated constraint", violated);
+  if (active && !violated.empty())
+  {
+    status.level = std::max(status.level, diagnostic_msgs::msg::DiagnosticStatus::WARN);
+    status.message += ", constraint " + violated + " is violated";
+  }
 }
 
 }  // namespace constrained_dynamics_controllers

@@ -3,7 +3,6 @@
 
 #include "constrained_dynamics_controllers/constraint_outputs.hpp"
 
-#include <chrono>
 #include <utility>
 
 #include "constrained_dynamics_controllers/realtime_topics.hpp"
@@ -31,11 +30,8 @@ StateInterface::SharedPtr make_state_interface(const std::string & prefix, const
 
 ConstraintOutputs::ConstraintOutputs(
   const rclcpp_lifecycle::LifecycleNode::SharedPtr & node,
-  std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const OutputOptions & options,
-  Diagnose diagnose)
-: node_(node),
-  dynamics_(std::move(dynamics)),
-  diagnose_(std::move(diagnose)),
+  std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const OutputOptions & options)
+: dynamics_(std::move(dynamics)),
   requests_(static_cast<std::size_t>(dynamics_->constraints().size()))
 {
   for (std::atomic<int> & request : requests_)
@@ -51,11 +47,10 @@ ConstraintOutputs::ConstraintOutputs(
 
 std::shared_ptr<ConstraintOutputs> ConstraintOutputs::create(
   const rclcpp_lifecycle::LifecycleNode::SharedPtr & node,
-  std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const OutputOptions & options,
-  Diagnose diagnose)
+  std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const OutputOptions & options)
 {
   const std::shared_ptr<ConstraintOutputs> outputs(
-    new ConstraintOutputs(node, std::move(dynamics), options, std::move(diagnose)));
+    new ConstraintOutputs(node, std::move(dynamics), options));
   outputs->listen(*node);
   return outputs;
 }
@@ -72,17 +67,6 @@ void ConstraintOutputs::listen(rclcpp_lifecycle::LifecycleNode & node)
       if (const auto self = weak.lock())
       {
         self->set_active(*request, *response);
-      }
-    });
-  diagnostics_ = node.create_publisher<diagnostic_msgs::msg::DiagnosticArray>(
-    "/diagnostics", rclcpp::SystemDefaultsQoS());
-  timer_ = node.create_wall_timer(
-    std::chrono::seconds(1),
-    [weak]
-    {
-      if (const auto self = weak.lock())
-      {
-        self->publish_diagnostics();
       }
     });
 }
@@ -174,25 +158,6 @@ void ConstraintOutputs::set_active(
   response.success = false;
   response.message = "there is no constraint '" + request.name +
                      "'; allowed: " + (names.empty() ? "none, there are no constraints" : names);
-}
-
-void ConstraintOutputs::publish_diagnostics()
-{
-  const auto node = node_.lock();
-  if (!node)
-  {
-    return;
-  }
-  diagnostic_msgs::msg::DiagnosticArray message;
-  message.header.stamp = node->now();
-  diagnostic_msgs::msg::DiagnosticStatus & status = message.status.emplace_back();
-  status.name = std::string(node->get_fully_qualified_name()) + ": constrained dynamics";
-  status.hardware_id = node->get_name();
-  diagnose_(status);
-  diagnostic_msgs::msg::KeyValue & lost = status.values.emplace_back();
-  lost.key = "messages lost";
-  lost.value = std::to_string(publisher_->lost_count());
-  diagnostics_->publish(message);
 }
 
 }  // namespace constrained_dynamics_controllers

@@ -8,7 +8,9 @@
 #include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
+#include <constrained_dynamics/servo/sampled_gains.hpp>
 #include <constrained_dynamics_ros/scenario_parameters.hpp>
 #include <realtime_tools/realtime_thread_safe_box.hpp>
 
@@ -57,28 +59,6 @@ rcl_interfaces::msg::ParameterDescriptor describe(const std::string & what, bool
   descriptor.read_only = read_only;
   descriptor.dynamic_typing = true;  // whole numbers may stand for any
   return descriptor;
-}
-
-rcl_interfaces::msg::SetParametersResult check_gains(
-  const std::vector<rclcpp::Parameter> & parameters)
-{
-  rcl_interfaces::msg::SetParametersResult result;
-  result.successful = true;
-  for (const rclcpp::Parameter & parameter : parameters)
-  {
-    if (!is_live(parameter.get_name()))
-    {
-      continue;
-    }
-    const std::optional<double> value = as_number(parameter);
-    if (!value || !(*value > 0.0 && std::isfinite(*value)))
-    {
-      result.successful = false;
-      result.reason = "parameter '" + parameter.get_name() + "' is " + parameter.value_to_string() +
-                      "; allowed: a finite number above 0";
-    }
-  }
-  return result;
 }
 
 }  // namespace
@@ -130,21 +110,82 @@ struct LiveGains::Shared
   };
 
   void read(rclcpp_lifecycle::LifecycleNode & node);
+  /// What is wrong with new values of parameters; empty: nothing.
+  std::string check(const std::vector<rclcpp::Parameter> & parameters);
+  std::string check(const Gains & gains, double period) const;
 
+  std::shared_ptr<const constrained_dynamics::ServoLaw> law;
+  double sample_period = 0.0;      // [s]
   std::vector<std::string> names;  // of the tasks with gains
   realtime_tools::RealtimeThreadSafeBox<std::vector<Gains>> box;
   std::atomic<std::uint64_t> version{0};
 };
 
+std::string LiveGains::Shared::check(const Gains & gains, double period) const
+{
+  const auto task = static_cast<std::size_t>(gains.task);
+  return constrained_dynamics::check_sampled_gains(
+    *law->tasks()[task].constraint,
+    constrained_dynamics::ErrorDynamics::from_stiffness(gains.stiffness, gains.damping_ratio),
+    period);
+}
+
+std::string LiveGains::Shared::check(const std::vector<rclcpp::Parameter> & parameters)
+{
+  std::vector<Gains> all = box.get();
+  for (const rclcpp::Parameter & parameter : parameters)
+  {
+    const std::string & full = parameter.get_name();
+    if (!is_live(full))
+    {
+      continue;
+    }
+    const std::optional<double> value = as_number(parameter);
+    if (!value || !(*value > 0.0 && std::isfinite(*value)))
+    {
+      return "parameter '" + full + "' is " + parameter.value_to_string() +
+             "; allowed: a finite number above 0";
+    }
+    for (std::size_t i = 0; i < all.size(); ++i)
+    {
+      all[i].stiffness = full == gain_name(names[i], kStiffness) ? *value : all[i].stiffness;
+      all[i].damping_ratio =
+        full == gain_name(names[i], kDampingRatio) ? *value : all[i].damping_ratio;
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+  {
+    const std::string what = check(all[i], sample_period);
+    if (!what.empty())
+    {
+      return "parameter '" + gain_name(names[i], kStiffness) + "': " + what;
+    }
+  }
+  return "";
+}
+
+std::string LiveGains::check(double sample_period) const
+{
+  std::string all;
+  for (const Shared::Gains & gains : shared_->box.get())
+  {
+    const std::string what = sample_period > 0.0 ? shared_->check(gains, sample_period) : "";
+    all += (all.empty() || what.empty() ? "" : ", ") + what;
+  }
+  return all;
+}
+
 LiveGains::LiveGains(
   const rclcpp_lifecycle::LifecycleNode::SharedPtr & node,
-  const constrained_dynamics::ServoLaw & law)
+  std::shared_ptr<const constrained_dynamics::ServoLaw> law, double sample_period)
 : shared_(std::make_shared<Shared>())
 {
+  shared_->law = std::move(law);
+  shared_->sample_period = sample_period;
   std::vector<Shared::Gains> all;
-  for (std::size_t i = 0; i < law.tasks().size(); ++i)
+  for (std::size_t i = 0; i < shared_->law->tasks().size(); ++i)
   {
-    const constrained_dynamics::ServoTask & task = law.tasks()[i];
+    const constrained_dynamics::ServoTask & task = shared_->law->tasks()[i];
     const auto gains = task.error_dynamics.stiffness_and_damping_ratio();
     if (!task.constraint->force_rows().empty() || !gains)
     {
@@ -167,7 +208,13 @@ LiveGains::LiveGains(
   }
   shared_->box.set(all);
   on_set_ = node->add_on_set_parameters_callback(
-    [](const std::vector<rclcpp::Parameter> & parameters) { return check_gains(parameters); });
+    [shared = shared_](const std::vector<rclcpp::Parameter> & parameters)
+    {
+      rcl_interfaces::msg::SetParametersResult result;
+      result.reason = shared->check(parameters);
+      result.successful = result.reason.empty();
+      return result;
+    });
   const rclcpp_lifecycle::LifecycleNode::WeakPtr weak = node;
   after_set_ = node->add_post_set_parameters_callback(
     [weak, shared = shared_](const std::vector<rclcpp::Parameter> &)

@@ -16,13 +16,17 @@ using constrained_dynamics_msgs::msg::ServoReferences;
 
 ReferenceInbox::ReferenceInbox(
   std::shared_ptr<const constrained_dynamics::ServoLaw> law, std::string world_frame,
-  double timeout)
+  double timeout, bool with_bounds)
 : law_(std::move(law)), world_frame_(std::move(world_frame)), timeout_(timeout)
 {
   Content content;
   for (const constrained_dynamics::ServoTask & task : law_->tasks())
   {
-    content.tasks.push_back({0, task.constraint->make_reference(), false});
+    content.tasks.push_back({0, task.constraint->make_reference(), false, false});
+    if (with_bounds)
+    {
+      bounds_.emplace_back(*task.constraint);
+    }
     next_.push_back(content.tasks.back().reference);
   }
   const auto inputs = static_cast<std::size_t>(law_->passive().system().input_count());
@@ -50,7 +54,9 @@ std::string ReferenceInbox::check_stamp(
 
 std::string ReferenceInbox::put(const ServoReferences & message, const rclcpp::Time & now)
 {
-  std::string what = constrained_dynamics_ros::check_references(message, *law_, world_frame_);
+  std::vector<constrained_dynamics_ros::ReadReference> references;
+  std::string what =
+    constrained_dynamics_ros::read_references(message, *law_, bounds_, world_frame_, references);
   if (what.empty())
   {
     what = check_stamp(message.header.stamp, now);
@@ -59,27 +65,15 @@ std::string ReferenceInbox::put(const ServoReferences & message, const rclcpp::T
   {
     return what;
   }
-  const auto copy = [](const std::vector<double> & from, Eigen::VectorXd & to)
-  {
-    to.setZero();
-    if (!from.empty())
-    {
-      to = Eigen::VectorXd::Map(from.data(), static_cast<Eigen::Index>(from.size()));
-    }
-  };
   box_.set(
     [&](Content & content)
     {
-      for (const auto & given : message.references)
+      for (const constrained_dynamics_ros::ReadReference & read : references)
       {
-        Task & task = content.tasks[static_cast<std::size_t>(law_->task_index(given.name))];
-        task.has_position = !given.position.empty();
-        if (task.has_position)
-        {
-          copy(given.position, task.reference.position);
-        }
-        copy(given.velocity, task.reference.velocity);
-        copy(given.acceleration, task.reference.acceleration);
+        Task & task = content.tasks[static_cast<std::size_t>(read.task)];
+        task.reference = read.reference;
+        task.has_position = read.has_position;
+        task.resumes = read.resumes;
         ++task.count;
       }
       for (std::size_t i = 0; i < message.null_space.size(); ++i)
@@ -109,15 +103,20 @@ void ReferenceInbox::take(
       continue;
     }
     seen_tasks_[i] = task.count;
-    if (runtime)
+    const int index = static_cast<int>(i);
+    if (runtime && task.resumes)
+    {
+      runtime->resume_trajectory(index);
+    }
+    else if (runtime)
     {
       ServoReference & next = next_[i];
-      const int index = static_cast<int>(i);
       next.position =
         task.has_position ? task.reference.position : runtime->servo().reference(index).position;
       next.velocity = task.reference.velocity;
       next.acceleration = task.reference.acceleration;
-      (void)runtime->give_reference(index, next, true);  // was checked
+      // What the runtime refuses, because of forces that are too large here, it counts.
+      (void)runtime->give_reference(index, next, true);
     }
   }
   for (std::size_t i = 0; i < content.null_counts.size(); ++i)

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -23,6 +25,25 @@ using constrained_dynamics::Status;
 using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
 
+namespace
+{
+
+/// What a command interface holds: NaN if that cannot be read.
+double read_command(const hardware_interface::LoanedCommandInterface & interface) noexcept
+{
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  try
+  {
+    return interface.get_optional<double>().value_or(kUnknown);
+  }
+  catch (...)  // interfaces that are no numbers
+  {
+    return kUnknown;
+  }
+}
+
+}  // namespace
+
 // ---- lifecycle ---------------------------------------------------------------------------------
 
 void ServoConstraintController::declare_parameters()
@@ -34,6 +55,9 @@ void ServoConstraintController::declare_parameters()
   REGISTER_ROS2_CONTROL_INTROSPECTION("condition", &introspection_.condition);
   REGISTER_ROS2_CONTROL_INTROSPECTION("missed_cycles", &introspection_.missed);
   REGISTER_ROS2_CONTROL_INTROSPECTION("time", &introspection_.time);
+  REGISTER_ROS2_CONTROL_INTROSPECTION("violation", &introspection_.violation);
+  REGISTER_ROS2_CONTROL_INTROSPECTION("cut_commands", &introspection_.cut);
+  REGISTER_ROS2_CONTROL_INTROSPECTION("sample_interval", &introspection_.sample_interval);
 }
 
 void ServoConstraintController::read_parameters() { servo_ = servo_listener_->get_params(); }
@@ -45,14 +69,19 @@ void ServoConstraintController::set_up()
   if (!law)
   {
     throw std::invalid_argument(
-      "there are no servo-constraints; allowed: at least one, in the section servo of the "
-      "scenario or as parameters servo.<name>.<key>");
+      "there are no servo-constraints: parameter 'scenario' is '" + model().scenario +
+      "', and no parameter begins with 'servo.'; allowed: at least one, in the section servo of "
+      "the scenario or as parameters servo.<name>.<key>");
   }
+  const double sample_period =
+    servo_.sample_period > 0.0
+      ? servo_.sample_period
+      : hardware_period(get_robot_description(), measured_joints(scenario().system(), model()));
   runtime_ = std::make_unique<constrained_dynamics::ServoRuntime>(
     *law, *scenario().servo_drive(),
     command_limits(servo_, scenario().system(), get_hard_joint_limits()),
     mapping().measured_coordinates(), mapping().measured_speeds(),
-    runtime_options(servo_, period()));
+    runtime_options(servo_, model(), period(), sample_period));
   scenario().switch_constraints(runtime_->servo().dynamics());
   for (int i = 0; i < law->passive().constraints().size(); ++i)
   {
@@ -60,9 +89,13 @@ void ServoConstraintController::set_up()
   }
   q_ = scenario().initial().q;
   u_ = scenario().initial().u;
-  gains_ = std::make_unique<LiveGains>(node, runtime_->law());
+  preparation_ = std::make_unique<BackgroundJob>([this] { runtime_->prepare(); });
+  granted_ = runtime_->command();
+  rest_ = granted_;
+  gains_ =
+    std::make_unique<LiveGains>(node, runtime_->shared_law(), std::max(period(), sample_period));
   inbox_ = std::make_unique<ReferenceInbox>(
-    runtime_->shared_law(), model().world_frame, servo_.reference_timeout);
+    runtime_->shared_law(), model().world_frame, servo_.reference_timeout, servo_.check_references);
   servo_state_ = make_realtime_writer(
     *node, "~/servo_state", constrained_dynamics_ros::make_servo_message(runtime_->law()),
     model().publish_rate);
@@ -78,18 +111,28 @@ void ServoConstraintController::release()
   reference_interfaces_of_tasks_.reset();
   inbox_.reset();
   gains_.reset();
+  preparation_.reset();  // before what it works on
   runtime_.reset();
 }
 
 void ServoConstraintController::start(const constrained_dynamics::State & state)
 {
   bind_commands();
-  runtime_->start(state, mapping().has_effort() ? &effort() : nullptr);
+  preparation_->wait();  // of an activation just before
+  runtime_->begin(state, mapping().has_effort() ? &effort() : nullptr);
+  tell_violation(
+    worst_violation(
+      runtime_->law().passive().constraints(), runtime_->servo().dynamics(),
+      model().position_tolerance, model().velocity_tolerance),
+    servo_.violated_start == "refuse");
+  has_written_ = false;
+  fill_commands();
   inbox_->clear();
   if (reference_interfaces_of_tasks_)
   {
     reference_interfaces_of_tasks_->clear();
   }
+  preparation_->start();
 }
 
 void ServoConstraintController::bind_commands()
@@ -108,16 +151,47 @@ void ServoConstraintController::bind_commands()
   }
 }
 
+void ServoConstraintController::fill_commands()
+{
+  const bool has_rest = runtime_->find_rest_effort(rest_);
+  for (std::size_t i = 0; i < command_of_input_.size(); ++i)
+  {
+    auto & interface = command_interfaces_[command_of_input_[i]];
+    const auto k = static_cast<Eigen::Index>(i);
+    const double value = mapping().has_effort() ? effort()(k) : has_rest ? rest_(k) : 0.0;
+    if (!std::isfinite(read_command(interface)) && !interface.set_value(value))
+    {
+      RCLCPP_WARN(
+        get_node()->get_logger(), "command interface '%s' did not take %g",
+        interface.get_name().c_str(), value);
+    }
+  }
+}
+
 void ServoConstraintController::stop()
 {
   health_.set_inactive();
-  for (auto & interface : command_interfaces_)
+  if (preparation_ && preparation_->state() == BackgroundJob::State::kFailed)
   {
-    if (servo_.deactivation == "zero" && !interface.set_value(0.0))
+    RCLCPP_ERROR(get_node()->get_logger(), "%s", preparation_->error().c_str());
+  }
+  if (servo_.deactivation == "hold" || !is_prepared())
+  {
+    return;  // commands stay as they are
+  }
+  if (servo_.deactivation == "zero" || !runtime_->find_rest_effort(rest_))
+  {
+    rest_.setZero();
+  }
+  for (std::size_t i = 0; i < command_of_input_.size(); ++i)
+  {
+    auto & interface = command_interfaces_[command_of_input_[i]];
+    const double value = rest_(static_cast<Eigen::Index>(i));
+    if (!interface.set_value(value))
     {
       RCLCPP_WARN(
-        get_node()->get_logger(), "command interface '%s' did not take 0",
-        interface.get_name().c_str());
+        get_node()->get_logger(), "command interface '%s' did not take %g",
+        interface.get_name().c_str(), value);
     }
   }
 }
@@ -167,7 +241,7 @@ void ServoConstraintController::receive(const References & message)
 return_type ServoConstraintController::update_reference_from_subscribers(
   const rclcpp::Time &, const rclcpp::Duration &)
 {
-  if (is_running())
+  if (is_running() && is_prepared())
   {
     inbox_->give(*runtime_);
   }
@@ -181,6 +255,11 @@ return_type ServoConstraintController::update_and_write_commands(
   {
     return return_type::OK;
   }
+  if (!is_prepared())
+  {
+    return preparation_->state() == BackgroundJob::State::kFailed ? return_type::ERROR
+                                                                  : return_type::OK;
+  }
   const auto begin = std::chrono::steady_clock::now();
   if (is_in_chained_mode() && reference_interfaces_of_tasks_)
   {
@@ -191,6 +270,7 @@ return_type ServoConstraintController::update_and_write_commands(
     runtime_->servo().dynamics(),
     [this](int constraint, bool active) { runtime_->enable_forces_of(constraint, active); });
   read_state(q_, u_);
+  read_granted();
   const double elapsed = 1e-9 * static_cast<double>(period.nanoseconds());
   const constrained_dynamics::ServoCycleReport report = runtime_->step(elapsed, q_, u_);
   if (!write_command())
@@ -202,6 +282,20 @@ return_type ServoConstraintController::update_and_write_commands(
   return report.failed ? return_type::ERROR : return_type::OK;
 }
 
+void ServoConstraintController::read_granted() noexcept
+{
+  if (!has_written_)
+  {
+    return;
+  }
+  for (std::size_t i = 0; i < command_of_input_.size(); ++i)
+  {
+    granted_(static_cast<Eigen::Index>(i)) =
+      read_command(command_interfaces_[command_of_input_[i]]);
+  }
+  runtime_->set_granted(granted_);
+}
+
 bool ServoConstraintController::write_command() noexcept
 {
   bool written = true;
@@ -211,6 +305,7 @@ bool ServoConstraintController::write_command() noexcept
     const std::size_t interface = command_of_input_[static_cast<std::size_t>(i)];
     written = command_interfaces_[interface].set_value(command(i)) && written;
   }
+  has_written_ = written;
   return written;
 }
 
@@ -227,21 +322,30 @@ void ServoConstraintController::publish_cycle(
   if (servo_state_->is_due(period()))
   {
     constrained_dynamics_ros::write_servo(
-      time, {counts.cycles, to_string(report.mode), status, compute_time}, runtime_->law(),
-      runtime_->servo(), runtime_->command(), servo_state_->message());
+      time,
+      {counts.cycles, to_string(report.mode), status, compute_time, report.violation.ratio,
+       runtime_.get()},
+      runtime_->law(), runtime_->servo(), runtime_->command(), servo_state_->message());
     servo_state_->send();
   }
-  health_.set(report, counts, compute_time);
+  health_.set(report, *runtime_, compute_time);
   introspection_.mode = static_cast<double>(report.mode);
   introspection_.status = static_cast<double>(report.status);
   introspection_.compute_time = compute_time;
   introspection_.condition = runtime_->servo().result().condition;
   introspection_.missed = static_cast<double>(counts.missed);
   introspection_.time = runtime_->time();
+  introspection_.violation = report.violation.ratio;
+  introspection_.cut = static_cast<double>(counts.cut);
+  introspection_.sample_interval = runtime_->sample_interval();
 }
 
-void ServoConstraintController::diagnose(diagnostic_msgs::msg::DiagnosticStatus & status) const
+void ServoConstraintController::diagnose(diagnostic_msgs::msg::DiagnosticStatus & status)
 {
+  if (!runtime_ || !gains_ || !servo_state_)
+  {
+    return;
+  }
   if (health_.mode() == ServoMode::kFallback)
   {
     RCLCPP_WARN(
@@ -249,9 +353,19 @@ void ServoConstraintController::diagnose(diagnostic_msgs::msg::DiagnosticStatus 
       servo_.fallback.c_str(), to_string(health_.last_miss()),
       constrained_dynamics::to_string(health_.status()));
   }
-  health_.report(status);
-  add_value(
-    status, "own messages lost", lost_torques() + (servo_state_ ? servo_state_->lost_count() : 0));
+  const std::string complaints = health_.complaints(*runtime_);
+  if (!complaints.empty())
+  {
+    RCLCPP_WARN(get_node()->get_logger(), "%s", complaints.c_str());
+  }
+  health_.report(*runtime_, status);
+  add_value(status, "servo states lost", servo_state_->lost_count());
+  const std::string diverging = gains_->check(health_.sample_interval());
+  if (!diverging.empty())
+  {
+    status.level = std::max(status.level, diagnostic_msgs::msg::DiagnosticStatus::WARN);
+    status.message += ", " + diverging;
+  }
 }
 
 }  // namespace constrained_dynamics_controllers

@@ -4,12 +4,14 @@
 #include "constrained_dynamics_controllers/servo_parameters.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
 
 #include <constrained_dynamics/model/rigid_body_system.hpp>
+#include <hardware_interface/component_parser.hpp>
 
 namespace constrained_dynamics_controllers
 {
@@ -83,8 +85,35 @@ constrained_dynamics::InputLimits command_limits(
   return limits;
 }
 
+double hardware_period(
+  const std::string & robot_description, const std::vector<std::string> & joints)
+{
+  unsigned slowest = 0;  // [Hz]
+  try
+  {
+    for (const auto & hardware :
+         hardware_interface::parse_control_resources_from_urdf(robot_description))
+    {
+      const bool is_ours = std::any_of(
+        hardware.joints.begin(), hardware.joints.end(),
+        [&](const hardware_interface::ComponentInfo & joint)
+        { return std::find(joints.begin(), joints.end(), joint.name) != joints.end(); });
+      if (is_ours && hardware.rw_rate > 0)
+      {
+        slowest = slowest == 0 ? hardware.rw_rate : std::min(slowest, hardware.rw_rate);
+      }
+    }
+  }
+  catch (const std::exception &)
+  {
+    return 0.0;  // no <ros2_control> in it: the hardware is described elsewhere
+  }
+  return slowest == 0 ? 0.0 : 1.0 / slowest;
+}
+
 constrained_dynamics::ServoRuntimeOptions runtime_options(
-  const servo_constraint_controller::Params & parameters, double period)
+  const servo_constraint_controller::Params & parameters, const model_parameters::Params & model,
+  double period, double sample_period)
 {
   constrained_dynamics::ServoRuntimeOptions options;
   options.period = period;
@@ -92,6 +121,15 @@ constrained_dynamics::ServoRuntimeOptions runtime_options(
   options.references.smooth_start = parameters.smooth_start;
   options.references.stop_time = parameters.stop_time;
   options.references.timeout = parameters.reference_timeout;
+  options.references.resume = parameters.when_stale == "trajectory";
+  options.references.largest_step = parameters.reference_step;
+  options.references.largest_force_step = parameters.force_step;
+  options.check_references = parameters.check_references;
+  options.sample_period = sample_period;
+  options.recovery_time = parameters.recovery_time;
+  options.most_recoveries = static_cast<int>(parameters.most_recoveries);
+  options.position_tolerance = model.position_tolerance;
+  options.velocity_tolerance = model.velocity_tolerance;
   options.dropout_cycles = static_cast<int>(parameters.dropout_cycles);
   options.frozen_speed = parameters.frozen_speed;
   options.fallback = constrained_dynamics::servo_fallback(parameters.fallback);

@@ -77,6 +77,48 @@ private:
 
 }  // namespace
 
+TEST(ConstraintForceBroadcaster, when_there_are_no_constraints_expect_refusal_with_the_parameters)
+{
+  const std::string robot = read_text(config_file("robots/four_bar.urdf"));
+  for (const Parameters & parameters :
+       {Parameters{}, Parameters{{"joints", std::vector<std::string>{"crank"}}}})
+  {
+    testing::internal::CaptureStderr();
+    {
+      Broadcaster harness(parameters, robot);
+      EXPECT_TRUE(harness.initialised);
+      EXPECT_FALSE(harness.configure());
+    }
+    EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      testing::AllOf(
+        HasSubstr("there are no constraints"), HasSubstr("'scenario'"),
+        HasSubstr("constraints.<name>.<key>")));
+  }
+}
+
+TEST(ConstraintForceBroadcaster, when_the_loop_is_open_expect_activation_refused_if_asked_for)
+{
+  const Scenario scenario = Scenario::load(config_file("scenarios/four_bar_inverse.yaml"));
+  for (const bool refuses : {true, false})
+  {
+    testing::internal::CaptureStderr();
+    {
+      Broadcaster harness(Parameters{
+        {"scenario", config_file("scenarios/four_bar_inverse.yaml")},
+        {"passive_joints", std::vector<std::string>{"coupler", "rocker"}},
+        {"violated_start", refuses ? "refuse" : "warn"}});
+      ASSERT_TRUE(harness.configure());
+      harness.assign();
+      constrained_dynamics::State open = scenario.initial();
+      open.q(1) += 0.3;
+      harness.measure(scenario.system(), open);
+      EXPECT_EQ(harness.activate(), !refuses);
+    }
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("violates constraint loop/"));
+  }
+}
+
 TEST(ConstraintForceBroadcaster, when_efforts_are_measured_expect_the_forces_of_the_core)
 {
   WatchedLinkage linkage;

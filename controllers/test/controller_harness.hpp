@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include <lifecycle_msgs/msg/state.hpp>
 #include <rclcpp/rclcpp.hpp>
 
+#include "constrained_dynamics_controllers/servo_constraint_controller.hpp"
 #include "support/plant.hpp"
 
 namespace constrained_dynamics_controllers::test
@@ -116,8 +118,16 @@ public:
   bool activate()
   {
     assign();
-    return controller->get_node()->activate().id() ==
-           lifecycle_msgs::msg::State::PRIMARY_STATE_ACTIVE;
+    const bool done =
+      controller->get_node()->activate().id() == lifecycle_msgs::msg::State::PRIMARY_STATE_ACTIVE;
+    if constexpr (std::is_same_v<Controller, ServoConstraintController>)
+    {
+      while (done && !controller->is_prepared())
+      {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+    }
+    return done;
   }
   void deactivate()
   {

@@ -209,6 +209,15 @@ class BringupTest(unittest.TestCase):
         """Give the first message of the servo law in one of these modes."""
         return self.wait_for_message(ServoState, f"/{SERVO}/servo_state", f"mode {modes}", lambda m: m.mode in modes)
 
+    def wait_for_task_mode(self, task, mode):
+        """Wait until a task of the servo law is in a mode."""
+        return self.wait_for_message(
+            ServoState,
+            f"/{SERVO}/servo_state",
+            f"mode {mode} of {task}",
+            lambda m: any(item.name == task and item.mode == mode for item in m.tasks),
+        )
+
     def forces(self, controller, seconds):
         """Give the messages of forces of a controller over a while."""
         messages = self.collect(ConstraintForces, f"/{controller}/constraint_forces", seconds)

@@ -28,7 +28,7 @@ class TwoArms(BringupTest):
     def test_2_both_hands_carry_the_weight_at_rest(self):
         # The box comes to rest where the planner falls silent.
         self.follow("box", [0.0, 0.0, 0.45, 0.0, 0.0, 0.0, 1.0], 3.0)
-        self.wait_for_mode("hold")
+        self.wait_for_task_mode("box", "hold")
         self.spin(2.0)
         message = self.forces(SERVO, 0.2)[-1]
         # On body A, the hands; the box is B.

@@ -4,9 +4,10 @@
 #include "constrained_dynamics/scenario/monitored_system.hpp"
 
 #include <cmath>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
+
+#include "constrained_dynamics/dynamics/violation.hpp"
 
 namespace constrained_dynamics
 {
@@ -206,26 +207,9 @@ std::vector<std::string> MonitoredSystem::completed_names() const
 std::string MonitoredSystem::worst_violation(
   double position_tolerance, double velocity_tolerance) const
 {
-  const ConstraintSet & constraints = dynamics().constraints();
-  std::ostringstream text;
-  double worst = 1.0;
-  for (int row = 0; row < constraints.row_count(); ++row)
-  {
-    if (!workspace_.is_active(constraints.constraint_of_row(row)))
-    {
-      continue;
-    }
-    const double position = std::abs(workspace_.rows().position(row));
-    const double velocity = std::abs(workspace_.rows().velocity(row));
-    const double violation = std::max(position / position_tolerance, velocity / velocity_tolerance);
-    if (violation > worst)
-    {
-      worst = violation;
-      text.str("");
-      text << constraints.row_name(row) << ": " << position << ", rate " << velocity;
-    }
-  }
-  return text.str();
+  const ConstraintViolation worst = constrained_dynamics::worst_violation(
+    dynamics().constraints(), workspace_, position_tolerance, velocity_tolerance);
+  return worst.is_beyond() ? describe(worst, dynamics().constraints()) : "";
 }
 
 }  // namespace constrained_dynamics

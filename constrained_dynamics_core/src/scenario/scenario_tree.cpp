@@ -19,6 +19,24 @@ ScenarioNode * ScenarioNode::find(const std::string & key)
   return const_cast<ScenarioNode *>(static_cast<const ScenarioNode *>(this)->find(key));
 }
 
+namespace
+{
+
+/// The first items of a list, and how many it has.
+std::string preview_list(const std::vector<ScenarioNode> & items)
+{
+  constexpr std::size_t kMost = 6;
+  std::string shown;
+  for (std::size_t i = 0; i < items.size() && i <= kMost; ++i)
+  {
+    const bool is_shown = i < kMost && items[i].kind == ScenarioNode::Kind::kScalar;
+    shown += (i == 0 ? "" : ", ") + (is_shown ? items[i].preview() : "…");
+  }
+  return "[" + shown + "] (a list of " + std::to_string(items.size()) + ")";
+}
+
+}  // namespace
+
 std::string ScenarioNode::preview() const
 {
   constexpr std::size_t kLongest = 80;
@@ -27,7 +45,7 @@ std::string ScenarioNode::preview() const
     case Kind::kNull:
       return "(nothing)";
     case Kind::kList:
-      return "(a list of " + std::to_string(children.size()) + ")";
+      return preview_list(children);
     case Kind::kMap:
       return "(a map of " + std::to_string(children.size()) + ")";
     case Kind::kScalar:
@@ -105,36 +123,39 @@ std::size_t edit_distance(const std::string & a, const std::string & b)
 
 }  // namespace
 
+std::string nearest_name(const std::string & name, const std::vector<std::string> & names)
+{
+  constexpr std::size_t kLongest = 64;
+  std::string nearest;
+  std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const std::string & known : names)
+  {
+    if (name.size() <= kLongest && known.size() <= kLongest)
+    {
+      const std::size_t d = edit_distance(name, known);
+      if (d < best)
+      {
+        best = d;
+        nearest = known;
+      }
+    }
+  }
+  return nearest;
+}
+
 std::string suggest(const std::string & name, const std::vector<std::string> & names)
 {
   if (names.empty())
   {
     return "; there are none";
   }
-  constexpr std::size_t kLongest = 64;
   constexpr std::size_t kMostShown = 30;
-  std::string nearest;
-  std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
+  const std::string nearest = nearest_name(name, names);
   std::string all;
-  for (std::size_t i = 0; i < names.size(); ++i)
+  for (std::size_t i = 0; i < names.size() && i <= kMostShown; ++i)
   {
-    if (name.size() <= kLongest && names[i].size() <= kLongest)
-    {
-      const std::size_t d = edit_distance(name, names[i]);
-      if (d < best)
-      {
-        best = d;
-        nearest = names[i];
-      }
-    }
-    if (i < kMostShown)
-    {
-      all += (i > 0 ? ", " : "") + names[i];
-    }
-    else if (i == kMostShown)
-    {
-      all += ", … (" + std::to_string(names.size()) + " in all)";
-    }
+    all += i == kMostShown ? ", … (" + std::to_string(names.size()) + " in all)"
+                           : (i > 0 ? ", " : "") + names[i];
   }
   return (nearest.empty() ? "" : ", did you mean '" + nearest + "'?") + ("; allowed: " + all);
 }

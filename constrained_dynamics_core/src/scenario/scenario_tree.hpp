@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "constrained_dynamics/scenario/suggestion.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -64,9 +66,6 @@ void apply_override(ScenarioNode & root, const std::string & assignment);
 
 /// Keys of the root.
 const std::vector<std::string> & scenario_keys();
-
-/// "did you mean 'x'?; allowed: a, b, c" for a name that is none of `names`.
-std::string suggest(const std::string & name, const std::vector<std::string> & names);
 
 /// Counts nodes and bytes of a tree as it grows.
 class ScenarioBudget

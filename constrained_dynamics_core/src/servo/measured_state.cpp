@@ -3,7 +3,6 @@
 
 #include "servo/measured_state.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -16,8 +15,8 @@ MeasuredState::MeasuredState(
 : dynamics_(dynamics),
   measured_coordinates_(std::move(measured_coordinates)),
   measured_speeds_(std::move(measured_speeds)),
-  dropout_cycles_(options.dropout_cycles),
   frozen_speed_(options.frozen_speed),
+  watch_(options.period, options.sample_period, options.dropout_cycles),
   completion_(dynamics, measured_coordinates_, measured_speeds_),
   q_(dynamics->system().neutral_coordinates()),
   u_(Eigen::VectorXd::Zero(dynamics->system().speed_count())),
@@ -39,7 +38,7 @@ State MeasuredState::start(State state, Workspace & workspace)
   q_ = state.q;
   u_ = state.u;
   has_seen_ = false;
-  unchanged_ = 0;
+  watch_.start();
   return state;
 }
 
@@ -79,7 +78,8 @@ bool MeasuredState::copy_usable(const ConstVectorRef & q, const ConstVectorRef &
   return all;
 }
 
-bool MeasuredState::is_frozen(const ConstVectorRef & q, const ConstVectorRef & u) noexcept
+bool MeasuredState::is_frozen(
+  double period, const ConstVectorRef & q, const ConstVectorRef & u) noexcept
 {
   bool same = has_seen_;
   bool moves = false;
@@ -96,13 +96,12 @@ bool MeasuredState::is_frozen(const ConstVectorRef & q, const ConstVectorRef & u
   seen_q_ = q;
   seen_u_ = u;
   has_seen_ = true;
-  unchanged_ = same && moves && frozen_speed_ > 0.0 ? std::min(unchanged_ + 1, dropout_cycles_) : 0;
-  return unchanged_ >= dropout_cycles_;
+  return frozen_speed_ > 0.0 && watch_.is_frozen(period, !same, moves);
 }
 
 ServoMiss MeasuredState::take(
-  double time, const ConstVectorRef & q, const ConstVectorRef & u, Workspace & workspace,
-  Status & status) noexcept
+  double time, double period, const ConstVectorRef & q, const ConstVectorRef & u,
+  Workspace & workspace, Status & status) noexcept
 {
   if (q.size() != q_.size() || u.size() != u_.size())
   {
@@ -115,7 +114,7 @@ ServoMiss MeasuredState::take(
     has_seen_ = false;
     return ServoMiss::kState;
   }
-  if (is_frozen(q, u))
+  if (is_frozen(period, q, u))
   {
     forget();
     return ServoMiss::kFrozen;

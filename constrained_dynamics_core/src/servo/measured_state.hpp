@@ -11,6 +11,7 @@
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/dynamics/state_completion.hpp"
 #include "constrained_dynamics/servo/servo_runtime.hpp"
+#include "servo/sample_watch.hpp"
 
 namespace constrained_dynamics
 {
@@ -29,12 +30,15 @@ public:
   State start(State state, Workspace & workspace);
 
   /// Takes over measured values. @return kNone, or why the state is that of the last cycle still.
+  /// @param period since the last cycle [s].
   ServoMiss take(
-    double time, const ConstVectorRef & q, const ConstVectorRef & u, Workspace & workspace,
-    Status & status) noexcept;
+    double time, double period, const ConstVectorRef & q, const ConstVectorRef & u,
+    Workspace & workspace, Status & status) noexcept;
   /// Nothing is known of this cycle.
   void forget() noexcept;
 
+  /// Interval between samples as far as known [s].
+  double sample_interval() const { return watch_.interval(); }
   /// Last complete state.
   const Eigen::VectorXd & q() const { return q_; }
   const Eigen::VectorXd & u() const { return u_; }
@@ -45,21 +49,20 @@ public:
 private:
   /// Copies measured values that can be. False: one cannot.
   bool copy_usable(const ConstVectorRef & q, const ConstVectorRef & u) noexcept;
-  /// Whether no value changed for too many cycles, although joints move.
-  bool is_frozen(const ConstVectorRef & q, const ConstVectorRef & u) noexcept;
+  /// Whether no value changed for too many samples, although joints move.
+  bool is_frozen(double period, const ConstVectorRef & q, const ConstVectorRef & u) noexcept;
 
   std::shared_ptr<const Dynamics> dynamics_;
   std::vector<bool> measured_coordinates_;
   std::vector<bool> measured_speeds_;
-  int dropout_cycles_;
   double frozen_speed_;
+  SampleWatch watch_;
   StateCompletion completion_;
   Eigen::VectorXd q_, u_;
   Eigen::VectorXd next_q_, next_u_;
   Eigen::VectorXd known_q_, known_u_;
   Eigen::VectorXd seen_q_, seen_u_;  // as measured in the cycle before
   bool has_seen_ = false;
-  int unchanged_ = 0;
 };
 
 }  // namespace constrained_dynamics

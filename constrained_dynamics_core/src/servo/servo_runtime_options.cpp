@@ -71,6 +71,16 @@ const ServoRuntimeOptions & checked(const ServoRuntimeOptions & options)
   nonnegative("reference_timeout", options.references.timeout);
   nonnegative("frozen_speed", options.frozen_speed);
   nonnegative("fallback_damping", options.fallback_damping);
+  nonnegative("sample_period", options.sample_period);
+  nonnegative("recovery_time", options.recovery_time);
+  nonnegative("position_tolerance", options.position_tolerance);
+  nonnegative("velocity_tolerance", options.velocity_tolerance);
+  nonnegative("reference_step", options.references.largest_step);
+  nonnegative("force_step", options.references.largest_force_step);
+  if (options.most_recoveries < 0)
+  {
+    refuse("most_recoveries", options.most_recoveries, "not negative");
+  }
   if (options.dropout_cycles < 1)
   {
     refuse("dropout_cycles", options.dropout_cycles, "at least 1");
@@ -117,6 +127,8 @@ const char * to_string(ServoMode mode) noexcept
       return "hold";
     case ServoMode::kFallback:
       return "fallback";
+    case ServoMode::kViolated:
+      return "violated";
   }
   return "unknown";
 }
@@ -139,6 +151,10 @@ const char * to_string(ServoMiss cause) noexcept
       return "reference";
     case ServoMiss::kLaw:
       return "law";
+    case ServoMiss::kRecovery:
+      return "recovery";
+    case ServoMiss::kLatched:
+      return "latched";
   }
   return "unknown";
 }

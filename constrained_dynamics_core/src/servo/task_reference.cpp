@@ -35,15 +35,18 @@ public:
     }
   }
 
-  bool set(const ServoReference & reference) noexcept
+  /// Takes values over. @param step gets how far they are from those before.
+  bool set(const ServoReference & reference, double & step) noexcept
   {
     if (!layout().fits(reference) || !layout().read(reference, next_.data()))
     {
       return false;
     }
+    step = distance(values_, next_);
     std::swap(values_, next_);
     return true;
   }
+  bool is_force() const { return stays_; }
 
   /// Comes to rest.
   void coast(double period, double stop_time) noexcept
@@ -79,6 +82,26 @@ protected:
   }
 
 private:
+  /// Largest difference of values; of poses distance of the points, or angle if that is larger.
+  double distance(const std::vector<Jet2> & a, const std::vector<Jet2> & b) const noexcept
+  {
+    double largest = 0.0;
+    double square = 0.0;
+    double product = 0.0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+    {
+      const double difference = b[i].value - a[i].value;
+      largest = std::max(largest, std::abs(difference));
+      square += i < 3 ? difference * difference : 0.0;
+      product += i < 3 ? 0.0 : a[i].value * b[i].value;
+    }
+    if (!layout().is_pose())
+    {
+      return largest;
+    }
+    return std::max(std::sqrt(square), 2.0 * std::acos(std::min(1.0, std::abs(product))));
+  }
+
   std::vector<Jet2> values_;
   std::vector<Jet2> next_;
   std::vector<bool> decays_;  // values of velocity rows
@@ -100,7 +123,8 @@ TaskReference::TaskReference(
 
 Status TaskReference::hold(double time, const ServoReference & measured) noexcept CD_NONBLOCKING
 {
-  if (!given_->set(measured))
+  double step = 0.0;
+  if (!given_->set(measured, step))
   {
     return Status::kNonFiniteInput;
   }
@@ -128,11 +152,13 @@ bool TaskReference::give(
   double time, const ServoReference & reference, const ServoReference & current,
   bool expires) noexcept CD_NONBLOCKING
 {
-  if (!given_->set(reference))
+  double step = 0.0;
+  if (!given_->set(reference, step))
   {
     return false;
   }
-  if (source_ != Source::kGiven || coasting_)
+  const double largest = given_->is_force() ? times_.largest_force_step : times_.largest_step;
+  if (source_ != Source::kGiven || coasting_ || (largest > 0.0 && step > largest))
   {
     if (join_->start(time, current) != Status::kOk)
     {
@@ -151,6 +177,42 @@ void TaskReference::release() noexcept CD_NONBLOCKING
   coasting_ = coasting_ || source_ == Source::kGiven;
 }
 
+Status TaskReference::resume(double time, const ServoReference & current) noexcept CD_NONBLOCKING
+{
+  if (source_ == Source::kTrajectory || !own_)
+  {
+    release();
+    return Status::kOk;
+  }
+  const Status status = own_->start(time, current);
+  if (status == Status::kOk)
+  {
+    source_ = Source::kTrajectory;
+  }
+  return status;
+}
+
+TaskMode TaskReference::mode() const
+{
+  return source_ == Source::kTrajectory ? TaskMode::kTrajectory
+         : coasting_                    ? TaskMode::kHold
+                                        : TaskMode::kGiven;
+}
+
+const char * to_string(TaskMode mode) noexcept
+{
+  switch (mode)
+  {
+    case TaskMode::kTrajectory:
+      return "trajectory";
+    case TaskMode::kGiven:
+      return "given";
+    case TaskMode::kHold:
+      return "hold";
+  }
+  return "unknown";
+}
+
 Status TaskReference::follow(double time, double period, ServoReference & out) noexcept
   CD_NONBLOCKING
 {
@@ -162,6 +224,11 @@ Status TaskReference::follow(double time, double period, ServoReference & out) n
   if (expires_ && times_.timeout > 0.0 && age_ > times_.timeout)
   {
     release();
+    if (times_.resume && own_ && source_ == Source::kGiven)
+    {
+      const Status status = resume(time, out);
+      return status == Status::kOk ? own_->evaluate(time, out) : status;
+    }
   }
   if (coasting_)
   {

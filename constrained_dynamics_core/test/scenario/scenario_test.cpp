@@ -708,7 +708,7 @@ std::vector<BadFile> bad_files()
     {"system: {}\n", {"nothing moves"}},
     {p + "run: {untl: 3}\n", {"run.untl", "did you mean 'until'?"}},
     {p + "run: 3\n", {"run: 3", "allowed: a map"}},
-    {p + "run: {until: [1]}\n", {"run.until", "a list of 1", "a number"}},
+    {p + "run: {until: [1]}\n", {"run.until", "[1] (a list of 1)", "a number"}},
     {p + "run: {until: .nan}\n", {"run.until: .nan"}},
     {p + "run: {until: .inf}\n", {"run.until: .inf"}},
     {p + "run: {until: 1e999}\n", {"run.until: 1e999", "finite"}},

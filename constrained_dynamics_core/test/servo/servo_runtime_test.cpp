@@ -13,129 +13,20 @@
 #include <string>
 #include <vector>
 
+#include "servo/runtime_loop.hpp"
 #include "support/allocation_counter.hpp"
-#include "support/plant.hpp"
 
 namespace constrained_dynamics
 {
 
 using Eigen::VectorXd;
-using test::Plant;
-
-namespace
-{
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kPeriod = 0.001;
-
-/// A runtime in closed loop with the core's simulation of the same robot.
-class Loop
-{
-public:
-  explicit Loop(
-    const Scenario & scenario_in, const ServoRuntimeOptions & options = {}, InputLimits limits = {},
-    const std::vector<std::string> & unmeasured = {})
-  : Loop(scenario_in, options, std::move(limits), unmeasured, *scenario_in.servo_drive())
-  {
-  }
-  /// With other references than those of the scenario.
-  Loop(
-    const Scenario & scenario_in, const ServoRuntimeOptions & options, InputLimits limits,
-    const std::vector<std::string> & unmeasured, const TaskTrajectories & drive)
-  : scenario(scenario_in), plant(scenario)
-  {
-    const auto & system = scenario.system();
-    std::vector<bool> coordinates(static_cast<std::size_t>(system.coordinate_count()), true);
-    std::vector<bool> speeds(static_cast<std::size_t>(system.speed_count()), true);
-    for (const std::string & name : unmeasured)
-    {
-      coordinates[static_cast<std::size_t>(system.coordinate_index(name))] = false;
-      speeds[static_cast<std::size_t>(system.speed_index("d" + name))] = false;
-    }
-    runtime = std::make_unique<ServoRuntime>(
-      *scenario.servo_law(), drive, std::move(limits), coordinates, speeds, options);
-    scenario.switch_constraints(runtime->servo().dynamics());
-    start();
-  }
-
-  void start(const VectorXd * effort = nullptr)
-  {
-    runtime->start(plant.state(), effort);
-    last_command = runtime->command();
-    has_command = effort != nullptr;
-  }
-
-  /// One cycle, with the measured state changed by `spoil`, and the step of the robot after it.
-  template <typename Spoil>
-  ServoCycleReport cycle(const Spoil & spoil, double period = kPeriod)
-  {
-    VectorXd q = plant.state().q;
-    VectorXd u = plant.state().u;
-    spoil(q, u);
-    const ServoCycleReport report = runtime->step(period, q, u);
-    const VectorXd & command = runtime->command();
-    EXPECT_TRUE(command.allFinite());
-    const InputLimits & limits = runtime->limits();
-    EXPECT_TRUE((command.array() >= limits.lower.array()).all());
-    EXPECT_TRUE((command.array() <= limits.upper.array()).all());
-    if (has_command)
-    {
-      const VectorXd step = (command - last_command).cwiseAbs();
-      largest_step = std::max(largest_step, step.maxCoeff());
-      EXPECT_TRUE((step.array() <= kPeriod * limits.rate.array() * (1.0 + 1e-9)).all())
-        << step.transpose();
-    }
-    last_command = command;
-    has_command = true;
-    plant.inputs() = command;
-    EXPECT_TRUE(has_output(plant.step()));
-    return report;
-  }
-  ServoCycleReport cycle()
-  {
-    return cycle([](VectorXd &, VectorXd &) {});
-  }
-  void run(int cycles)
-  {
-    for (int i = 0; i < cycles; ++i)
-    {
-      cycle();
-    }
-  }
-
-  Scenario scenario;
-  Plant plant;
-  std::unique_ptr<ServoRuntime> runtime;
-  VectorXd last_command;
-  bool has_command = false;
-  double largest_step = 0.0;
-};
-
-Scenario arm(const std::vector<std::string> & overrides = {})
-{
-  return Scenario::load(CD_TEST_DATA "/arm_on_wall.yaml", overrides);
-}
-
-Scenario four_bar() { return Scenario::load(CD_CONFIG "/scenarios/four_bar_inverse.yaml"); }
-
-ServoRuntimeOptions quick()
-{
-  ServoRuntimeOptions options;
-  options.references.smooth_start = 0.0;
-  options.ramp_time = 0.1;
-  return options;
-}
-
-InputLimits arm_limits()
-{
-  InputLimits limits;
-  limits.upper = VectorXd::Constant(4, 60.0);
-  limits.lower = -limits.upper;
-  limits.rate = VectorXd::Constant(4, 2000.0);
-  return limits;
-}
-
-}  // namespace
+using test::arm;
+using test::arm_limits;
+using test::four_bar;
+using test::kNan;
+using test::kPeriod;
+using test::Loop;
+using test::quick;
 
 TEST(ServoRuntime, when_two_joints_have_no_sensors_expect_published_torques)
 {
@@ -306,7 +197,7 @@ TEST(ServoRuntime, when_sensors_freeze_while_moving_expect_fallback_within_five_
       loop.cycle([&](VectorXd & q, VectorXd & u) { q = frozen.q, u = frozen.u; });
     EXPECT_EQ(report.mode == ServoMode::kFallback, i == 5) << i;
   }
-  EXPECT_EQ(loop.cycle().miss, ServoMiss::kNone);
+  EXPECT_EQ(loop.cycle().miss, ServoMiss::kRecovery);
 }
 
 TEST(ServoRuntime, when_robot_rests_expect_unchanging_values_to_be_fine)
@@ -426,7 +317,8 @@ TEST(ServoRuntime, when_a_reference_is_given_expect_it_joined_followed_and_held_
       EXPECT_EQ(loop.runtime->reference(0).is_stale(), i > 100) << i;
     }
   }
-  EXPECT_EQ(mode, ServoMode::kHold);
+  EXPECT_EQ(mode, ServoMode::kFollow);  // the force follows its trajectory
+  EXPECT_EQ(loop.runtime->reference(0).mode(), TaskMode::kHold);
   EXPECT_LT(result.error_rate.head(2).norm(), 1e-3);
   // 0.1 m/s dies away within 0.2 s: 0.02 m.
   EXPECT_NEAR(loop.runtime->servo().reference(0).position(1), 0.05 + 0.02, 1e-4);
@@ -586,6 +478,12 @@ TEST(ServoRuntime, when_options_are_out_of_range_expect_their_names_in_the_messa
     std::string::npos);
   EXPECT_NE(
     message([](ServoRuntimeOptions & o) { o.references.stop_time = -1.0; }).find("stop_time is -1"),
+    std::string::npos);
+  EXPECT_NE(
+    message([](ServoRuntimeOptions & o) { o.recovery_time = -1.0; }).find("recovery_time is -1"),
+    std::string::npos);
+  EXPECT_NE(
+    message([](ServoRuntimeOptions & o) { o.most_recoveries = -1; }).find("most_recoveries is -1"),
     std::string::npos);
   EXPECT_THROW((void)servo_fallback("sleep"), std::invalid_argument);
 }

@@ -39,6 +39,8 @@ struct ScenarioSource
   /// servo_law.cones.<name>.<key>, events.<name>.<key>. An item of the file of the same name, or of
   /// that index, is changed, others are added in the order of their names.
   ///
+  /// Rows may be booleans: unquoted y and n of a parameter file are true and false there.
+  ///
   /// Strings that begin with [ or { are YAML, for lists of lists: "[[0, 0], [1, 0]]"; so is a
   /// string that stands for a whole section (`constraints`).
   ParameterMap parameters;

@@ -12,9 +12,12 @@
 
 #include <Eigen/Core>
 
+#include <constrained_dynamics/dynamics/violation.hpp>
 #include <constrained_dynamics/scenario/scenario.hpp>
 #include <constrained_dynamics_ros/topic_writer.hpp>
 #include <controller_interface/chainable_controller_interface.hpp>
+#include <diagnostic_msgs/msg/diagnostic_status.hpp>
+#include <diagnostic_updater/diagnostic_updater.hpp>
 #include <sensor_msgs/msg/joint_state.hpp>
 
 #include "constrained_dynamics_controllers/constraint_outputs.hpp"
@@ -56,7 +59,7 @@ protected:
   /// Lets go of what `set_up` made.
   virtual void release() = 0;
   /// Called once a second, not from the cycle.
-  virtual void diagnose(diagnostic_msgs::msg::DiagnosticStatus & status) const = 0;
+  virtual void diagnose(diagnostic_msgs::msg::DiagnosticStatus & status) = 0;
 
   std::vector<hardware_interface::StateInterface::SharedPtr> on_export_state_interfaces_list()
     final;
@@ -71,6 +74,10 @@ protected:
   bool is_running() const { return active_; }
   /// Nominal period of the cycle [s].
   double period() const { return period_; }
+  /// The measured state violates the constraints: the model is not where the robot is. Refuses, or
+  /// logs. Not for the cycle.
+  void tell_violation(
+    const constrained_dynamics::ConstraintViolation & violation, bool refuses) const;
   /// Efforts as last read (l).
   const Eigen::VectorXd & effort() const { return effort_; }
   /// Reads measured values into q, u and `effort()`. Real-time safe: yes.
@@ -83,7 +90,6 @@ protected:
     const rclcpp::Time & time, constrained_dynamics::Status status,
     const constrained_dynamics::Workspace & workspace, const Eigen::VectorXd & q,
     const Eigen::VectorXd & u, const Eigen::VectorXd & torques, bool always) noexcept;
-  std::uint64_t lost_torques() const { return torques_ ? torques_->lost_count() : 0; }
   /// Callbacks of the executor and `release` may come from different threads; never in the cycle.
   std::mutex & callback_mutex() const { return callback_mutex_; }
 
@@ -91,12 +97,16 @@ private:
   using JointState = sensor_msgs::msg::JointState;
 
   void build();
+  /// Names of parameters that nothing reads: probably misspelt ones are refused.
+  void check_parameter_names();
   void begin();
   void reset();
   /// Calls `step`; what it throws is logged, and `failure` is the answer.
   controller_interface::CallbackReturn guarded(
     const std::function<void()> & step, controller_interface::CallbackReturn failure);
 
+  /// Lives as long as the node, because its timer may run in any thread of an executor.
+  std::unique_ptr<diagnostic_updater::Updater> updater_;
   std::shared_ptr<model_parameters::ParamListener> model_listener_;
   model_parameters::Params model_;
   double period_ = 0.0;

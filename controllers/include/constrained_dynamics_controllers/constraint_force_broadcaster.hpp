@@ -19,7 +19,8 @@ namespace constrained_dynamics_controllers
 {
 
 /// Constraint forces of a robot that another controller drives, from its measured motion and the
-/// efforts of its joints. See userdoc.rst. Plugin: constrained_dynamics/ConstraintForceBroadcaster.
+/// efforts of its joints. See userdoc.rst.
+/// Plugin: constrained_dynamics_controllers/ConstraintForceBroadcaster.
 class ConstraintForceBroadcaster : public ConstraintController
 {
 public:
@@ -41,7 +42,9 @@ private:
   void set_up() override;
   void start(const constrained_dynamics::State & state) override;
   void release() override;
-  void diagnose(diagnostic_msgs::msg::DiagnosticStatus & status) const override;
+  void diagnose(diagnostic_msgs::msg::DiagnosticStatus & status) override;
+  /// Of the constraints at the state of the last cycle. Real-time safe: yes.
+  constrained_dynamics::ConstraintViolation violation() const noexcept;
 
   std::shared_ptr<constraint_force_broadcaster::ParamListener> listener_;
   constraint_force_broadcaster::Params parameters_;
@@ -50,6 +53,7 @@ private:
   std::atomic<int> status_{0};
   std::atomic<std::uint64_t> cycles_{0};
   std::atomic<std::uint64_t> failed_{0};
+  std::atomic<int> violated_row_{-1};  // −1: none
 };
 
 }  // namespace constrained_dynamics_controllers

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +12,6 @@
 #include <constrained_dynamics/dynamics/dynamics.hpp>
 #include <constrained_dynamics_msgs/srv/set_constraint_active.hpp>
 #include <constrained_dynamics_ros/constraint_publisher.hpp>
-#include <diagnostic_msgs/msg/diagnostic_array.hpp>
 #include <hardware_interface/handle.hpp>
 #include <rclcpp_lifecycle/lifecycle_node.hpp>
 
@@ -23,25 +21,24 @@ namespace constrained_dynamics_controllers
 using OutputOptions = constrained_dynamics_ros::ConstraintPublisher::Options;
 
 /// What all controllers tell about the constraints of their robot: the topics of
-/// constrained_dynamics_ros::ConstraintPublisher, /diagnostics, state interfaces; and the service
+/// constrained_dynamics_ros::ConstraintPublisher and state interfaces; and the service
 /// ~/set_constraint_active.
 class ConstraintOutputs : public std::enable_shared_from_this<ConstraintOutputs>
 {
 public:
-  /// Adds to a diagnostic status; called once a second, not from the cycle.
-  using Diagnose = std::function<void(diagnostic_msgs::msg::DiagnosticStatus &)>;
-
   /// Shared, because callbacks of the executor may still run while the owner lets go of it.
   /// @throw std::invalid_argument for a style out of range.
   static std::shared_ptr<ConstraintOutputs> create(
     const rclcpp_lifecycle::LifecycleNode::SharedPtr & node,
-    std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const OutputOptions & options,
-    Diagnose diagnose);
+    std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const OutputOptions & options);
 
   /// <controller>/<constraint>/force.x … torque.z (on body A, in the world) and
   /// <controller>/<constraint>/multiplier.<row>. 0 until the first solve.
   std::vector<hardware_interface::StateInterface::SharedPtr> make_state_interfaces(
     const std::string & controller);
+
+  /// Messages that could not be sent.
+  std::uint64_t lost_count() const { return publisher_->lost_count(); }
 
   // Real-time safe:
 
@@ -74,23 +71,17 @@ private:
 
   ConstraintOutputs(
     const rclcpp_lifecycle::LifecycleNode::SharedPtr & node,
-    std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const OutputOptions & options,
-    Diagnose diagnose);
+    std::shared_ptr<const constrained_dynamics::Dynamics> dynamics, const OutputOptions & options);
   void listen(rclcpp_lifecycle::LifecycleNode & node);
 
   void set_active(const SetActive::Request & request, SetActive::Response & response);
   void write_state_interfaces(const constrained_dynamics::Workspace & workspace) noexcept;
-  void publish_diagnostics();
 
-  rclcpp_lifecycle::LifecycleNode::WeakPtr node_;
   std::shared_ptr<const constrained_dynamics::Dynamics> dynamics_;
-  Diagnose diagnose_;
   std::unique_ptr<constrained_dynamics_ros::ConstraintPublisher> publisher_;
   std::vector<hardware_interface::StateInterface::SharedPtr> interfaces_;
   std::vector<std::atomic<int>> requests_;
   rclcpp::Service<SetActive>::SharedPtr service_;
-  rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticArray>::SharedPtr diagnostics_;
-  rclcpp::TimerBase::SharedPtr timer_;
 };
 
 }  // namespace constrained_dynamics_controllers

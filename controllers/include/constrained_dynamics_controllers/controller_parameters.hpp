@@ -31,15 +31,21 @@ constrained_dynamics::Scenario load_controller_scenario(
   const std::string & robot_description, const std::vector<std::string> & joints, bool with_servo);
 
 /// Gains of servo-constraints as parameters that may change at any time:
-/// servo.<task>.stiffness and servo.<task>.damping_ratio, finite and above 0.
+/// servo.<task>.stiffness and servo.<task>.damping_ratio, finite and above 0, and stable at the
+/// rate of the cycle.
 class LiveGains
 {
 public:
   /// Declares the parameters that the node does not have yet, with the values of the law.
   /// Servo-constraints of forces, and those with gains of another form, have none.
+  /// @param sample_period of the slower of cycle and hardware [s].
   LiveGains(
     const rclcpp_lifecycle::LifecycleNode::SharedPtr & node,
-    const constrained_dynamics::ServoLaw & law);
+    std::shared_ptr<const constrained_dynamics::ServoLaw> law, double sample_period);
+
+  /// Which of the gains diverge if the hardware is sampled with a period [s]; empty: none. Not for
+  /// the cycle.
+  std::string check(double sample_period) const;
 
   /// Takes over what changed. Real-time safe: yes.
   void apply(constrained_dynamics::ServoWorkspace & workspace) noexcept;

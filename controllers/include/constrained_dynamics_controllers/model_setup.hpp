@@ -11,6 +11,7 @@
 #include <Eigen/Core>
 
 #include <constrained_dynamics/model/system.hpp>
+#include <diagnostic_msgs/msg/diagnostic_status.hpp>
 #include <sensor_msgs/msg/joint_state.hpp>
 
 #include "constrained_dynamics_controllers/constraint_outputs.hpp"

@@ -24,10 +24,10 @@ class ReferenceInbox
 {
 public:
   /// @param timeout messages with stamps that are older, or lie farther ahead, are refused [s]; 0:
-  /// none are.
+  /// none are. @param with_bounds whether values must be within ReferenceBounds.
   ReferenceInbox(
     std::shared_ptr<const constrained_dynamics::ServoLaw> law, std::string world_frame,
-    double timeout);
+    double timeout, bool with_bounds);
 
   /// Takes a message. Not for the cycle.
   /// @return empty, or why it is refused: what is wrong, the value and what is allowed.
@@ -45,6 +45,7 @@ private:
     std::uint64_t count = 0;  // messages so far
     constrained_dynamics::ServoReference reference;
     bool has_position = false;
+    bool resumes = false;  // back to the trajectory
   };
   struct Content
   {
@@ -60,6 +61,7 @@ private:
   std::shared_ptr<const constrained_dynamics::ServoLaw> law_;
   std::string world_frame_;
   double timeout_;
+  std::vector<constrained_dynamics::ReferenceBounds> bounds_;  // of each task; empty: none
   realtime_tools::RealtimeThreadSafeBox<Content> box_;
   // Of the cycle:
   std::uint64_t seen_ = 0;

@@ -12,6 +12,7 @@
 #include <constrained_dynamics_msgs/msg/servo_references.hpp>
 #include <constrained_dynamics_msgs/msg/servo_state.hpp>
 
+#include "constrained_dynamics_controllers/background_job.hpp"
 #include "constrained_dynamics_controllers/constraint_controller.hpp"
 #include "constrained_dynamics_controllers/controller_parameters.hpp"
 #include "constrained_dynamics_controllers/reference_inbox.hpp"
@@ -23,10 +24,17 @@ namespace constrained_dynamics_controllers
 {
 
 /// Torques that realise the servo-constraints of a scenario on a robot with passive constraints.
-/// See userdoc.rst. Plugin: constrained_dynamics/ServoConstraintController.
+/// See userdoc.rst. Plugin: constrained_dynamics_controllers/ServoConstraintController.
 class ServoConstraintController : public ConstraintController
 {
 public:
+  /// Whether cycles command torques: not yet for some milliseconds after the activation, in which
+  /// another thread analyses ranks and commands stay as they were.
+  bool is_prepared() const
+  {
+    return preparation_ && preparation_->state() == BackgroundJob::State::kDone;
+  }
+
   controller_interface::InterfaceConfiguration command_interface_configuration() const override;
   controller_interface::return_type update_reference_from_subscribers(
     const rclcpp::Time & time, const rclcpp::Duration & period) override;
@@ -49,9 +57,13 @@ private:
   void start(const constrained_dynamics::State & state) override;
   void stop() override;
   void release() override;
-  void diagnose(diagnostic_msgs::msg::DiagnosticStatus & status) const override;
+  void diagnose(diagnostic_msgs::msg::DiagnosticStatus & status) override;
 
   void bind_commands();
+  /// Gives commands that are not finite yet a value: hardware may read them before the first cycle.
+  void fill_commands();
+  /// Tells the runtime what became of its last command.
+  void read_granted() noexcept;
   void receive(const References & message);
   bool write_command() noexcept;
   void publish_cycle(
@@ -62,6 +74,7 @@ private:
   servo_constraint_controller::Params servo_;
 
   std::unique_ptr<constrained_dynamics::ServoRuntime> runtime_;
+  std::unique_ptr<BackgroundJob> preparation_;  // of the runtime
   std::unique_ptr<LiveGains> gains_;
   std::unique_ptr<ReferenceInbox> inbox_;
   std::unique_ptr<ReferenceInterfaces> reference_interfaces_of_tasks_;
@@ -69,6 +82,9 @@ private:
   rclcpp::Subscription<References>::SharedPtr subscription_;
   std::vector<std::size_t> command_of_input_;  // among the assigned ones
   Eigen::VectorXd q_, u_;                      // as measured
+  Eigen::VectorXd granted_;                    // of the last command
+  Eigen::VectorXd rest_;                       // efforts that keep the position
+  bool has_written_ = false;                   // a command since the activation
   ServoHealth health_;
   struct Introspection
   {
@@ -78,6 +94,9 @@ private:
     double condition = 1.0;
     double missed = 0.0;
     double time = 0.0;
+    double violation = 0.0;
+    double cut = 0.0;
+    double sample_interval = 0.0;
   };
   Introspection introspection_;
 };

@@ -19,7 +19,24 @@ struct ReferenceTimes
   double smooth_start = 1.0;  ///< [s]; shortest transition to another source of references
   double stop_time = 0.2;     ///< [s], above 0; time constant with which rates decay
   double timeout = 0.5;       ///< [s]; age at which given references are stale; 0: never
+  /// Whether a task whose references are stale goes back to its trajectory; else it holds.
+  bool resume = false;
+  /// A given value that is farther than this from the one given before is joined as one of another
+  /// source is, not followed at once: [m, rad, or the unit of the row], 0: never.
+  double largest_step = 0.1;
+  double largest_force_step = 20.0;  ///< the same of forces [N, N m]
 };
+
+/// What a task follows.
+enum class TaskMode
+{
+  kTrajectory,  ///< that of the scenario
+  kGiven,       ///< what is given from outside
+  kHold,        ///< it rests: nothing is given, or not any more
+};
+
+/// Stable name: "trajectory", "given", "hold".
+CONSTRAINED_DYNAMICS_EXPORT const char * to_string(TaskMode mode) noexcept;
 
 /// Selects the reference of one servo-constraint: the trajectory of the scenario, a reference given
 /// from outside, or a hold. Transitions between them have no jump. A reference that is no longer
@@ -52,7 +69,10 @@ public:
     bool expires) noexcept CD_NONBLOCKING;
   /// Ends the reference from outside: the task comes to rest.
   void release() noexcept CD_NONBLOCKING;
-  /// The reference of a cycle; `out` is untouched on failure.
+  /// Goes back to the trajectory of the scenario, which is joined from `current`, the reference of
+  /// the last cycle; without one it comes to rest.
+  [[nodiscard]] Status resume(double time, const ServoReference & current) noexcept CD_NONBLOCKING;
+  /// The reference of a cycle; `out` is that of the last one, and untouched on failure.
   [[nodiscard]] Status follow(double time, double period, ServoReference & out) noexcept
     CD_NONBLOCKING;
 
@@ -60,6 +80,8 @@ public:
   bool is_given() const { return source_ == Source::kGiven; }
   /// Whether it holds because the reference from outside ended or became stale.
   bool is_stale() const { return source_ == Source::kGiven && coasting_; }
+  TaskMode mode() const;
+  bool is_holding() const { return mode() == TaskMode::kHold; }
 
 private:
   enum class Source
