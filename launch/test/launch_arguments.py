@@ -18,7 +18,7 @@ from launch import LaunchContext
 ROBOTS = ("arm_on_wall", "four_bar", "two_arms", "mobile_arm", "rolling_disk")
 
 
-def visit(description, **arguments):
+def visit(description, /, **arguments):
     """Give what a launch description starts."""
     context = LaunchContext()
     context.launch_configurations.update(arguments)
