@@ -21,6 +21,7 @@ SYSTEM = {
     "gtest",
     "libboost-dev",
     "pinocchio",
+    "python3-yaml",
     "tinyxml2",
     "yaml-cpp",
 }

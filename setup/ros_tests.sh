@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=$1
 jobs=$2
-folders=(constrained_dynamics_msgs constrained_dynamics_core constrained_dynamics_ros controllers launch)
+folders=(config constrained_dynamics_msgs constrained_dynamics_core constrained_dynamics_ros controllers launch)
 
 if [ -n "${CD_SKIP_ROS:-}" ]; then
   echo "skipped: C++ ROS packages (CD_SKIP_ROS is set)"
@@ -63,7 +63,13 @@ root=$PWD/build/colcon
 mkdir -p "$root"
 touch build/COLCON_IGNORE
 with_core=false
-found=$(IFS=:; for p in ${AMENT_PREFIX_PATH:-}; do compgen -G "$p/lib*/cmake/pinocchio/pinocchioConfig.cmake"; done)
+# A distribution for Debian has it in lib/<arch>/cmake.
+found=$(
+  IFS=:
+  for p in ${AMENT_PREFIX_PATH:-}; do
+    compgen -G "$p/lib*/cmake/pinocchio/pinocchioConfig.cmake" || compgen -G "$p/lib*/*/cmake/pinocchio/*Config.cmake"
+  done
+)
 if [ -n "$found" ]; then
   # The distribution's Pinocchio: the core is built with it, too.
   with_core=true
@@ -74,13 +80,18 @@ else
     echo "failed:  the core of $build could not be installed into build/colcon/core"
     exit 1
   }
-  mapfile -t folders < <(printf '%s\n' "${folders[@]}" | grep -v '_core$')
+  # (That installs config, too.)
+  mapfile -t folders < <(printf '%s\n' "${folders[@]}" | grep -vx 'config\|.*_core')
   export CMAKE_PREFIX_PATH=$root/core${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
   export LD_LIBRARY_PATH=$root/core/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export AMENT_PREFIX_PATH=$root/core${AMENT_PREFIX_PATH:+:$AMENT_PREFIX_PATH}
 fi
 tests=()
 for package in "${packages[@]}"; do
-  [ "$package" = constrained_dynamics_core ] || tests+=("$package")
+  case "$package" in
+    constrained_dynamics_core | constrained_dynamics_config) ;;
+    *) tests+=("$package") ;;
+  esac
 done
 if [ ${#tests[@]} -eq 0 ]; then
   exit 0
@@ -107,11 +118,14 @@ colcon_build() {
 }
 if [ "$with_core" = true ]; then
   # Its own tests run in the plain build.
-  colcon_build constrained_dynamics_core -- -DBUILD_TESTING=OFF -DCD_BUILD_EXAMPLES=OFF -DCD_BUILD_PYTHON=OFF
+  colcon_build constrained_dynamics_config constrained_dynamics_core -- -DBUILD_TESTING=OFF \
+    -DCD_BUILD_EXAMPLES=OFF -DCD_BUILD_PYTHON=OFF
 fi
 colcon_build "${tests[@]}" -- -DBUILD_TESTING=ON ${CI:+-DCMAKE_COMPILE_WARNING_AS_ERROR=ON}
 
 echo "== colcon test: ${tests[*]}"
+# Where the plain build has the core's Python package, tests compare with it.
+export PYTHONPATH=$PWD/$build/python${PYTHONPATH:+:$PYTHONPATH}
 # Talk to nobody outside this machine.
 export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST
 rm -rf "$root"/build/*/test_results "$root"/build/*/Testing

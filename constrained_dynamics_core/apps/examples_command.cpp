@@ -10,12 +10,9 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "ament_prefixes.hpp"
 #include "commands.hpp"
 #include "output.hpp"
-
-#ifndef CDYN_SOURCE_SCENARIOS
-#define CDYN_SOURCE_SCENARIOS ""
-#endif
 
 namespace cdyn
 {
@@ -25,7 +22,8 @@ namespace fs = std::filesystem;
 namespace
 {
 
-/// The folder of examples: the first that exists; empty if none does.
+/// The folder of examples: that of the environment variable CDYN_EXAMPLES, else the first that
+/// exists of the prefix of this program and the prefixes of ROS 2; empty if none does.
 fs::path examples_folder()
 {
   const char * chosen = std::getenv("CDYN_EXAMPLES");
@@ -35,16 +33,15 @@ fs::path examples_folder()
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  std::vector<fs::path> folders;
+  std::vector<fs::path> prefixes = constrained_dynamics::ament_prefixes();
   if (!error)
   {
-    folders.push_back(
-      program.parent_path().parent_path() / "share" / "constrained_dynamics_core" / "scenarios");
+    prefixes.insert(prefixes.begin(), program.parent_path().parent_path());
   }
-  folders.emplace_back(CDYN_SOURCE_SCENARIOS);
-  for (const fs::path & folder : folders)
+  for (const fs::path & prefix : prefixes)
   {
-    if (!folder.empty() && fs::is_directory(folder, error))
+    const fs::path folder = prefix / "share" / "constrained_dynamics_config" / "scenarios";
+    if (fs::is_directory(folder, error))
     {
       return folder;
     }
@@ -178,7 +175,8 @@ int examples(const ExamplesArguments & arguments)
   {
     throw std::invalid_argument(
       "no examples found in '" + examples_folder().string() +
-      "'; the environment variable CDYN_EXAMPLES names another folder");
+      "'; install the package constrained_dynamics_config, or name a folder of scenarios in the "
+      "environment variable CDYN_EXAMPLES");
   }
   std::size_t width = 0;
   for (const fs::path & file : files)

@@ -1,12 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-cmake_path(ABSOLUTE_PATH PROJECT_SOURCE_DIR OUTPUT_VARIABLE cd_core_dir NORMALIZE)
-cmake_path(GET cd_core_dir PARENT_PATH cd_top_dir)
-set(CD_CONFIG_DIR ${cd_top_dir}/config)
-set(CD_TEST_ROBOTS_DIR ${cd_top_dir}/test/robots)
-
 set(CD_TEST_DIR ${PROJECT_SOURCE_DIR}/test)
+set(CD_TEST_ROBOTS_DIR ${CD_TEST_DIR}/robots)
+
+# cd_skip_test(name reason): a test of ctest that is always skipped, and says why.
+function(cd_skip_test name reason)
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${reason}")
+  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
+endfunction()
+
+# cd_reads_config(variable source|library...): whether a test program reads the folder of scenarios.
+function(cd_reads_config variable)
+  set(reads FALSE)
+  foreach(item IN LISTS ARGN)
+    if(item STREQUAL cd_reference_data)
+      set(reads TRUE)
+    elseif(item MATCHES "\\.cpp$")
+      cmake_path(ABSOLUTE_PATH item BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+      file(STRINGS ${item} mentions REGEX "CD_CONFIG|\"config/" LIMIT_COUNT 1)
+      if(mentions)
+        set(reads TRUE)
+      endif()
+    endif()
+  endforeach()
+  set(${variable} ${reads} PARENT_SCOPE)
+endfunction()
 
 # cd_add_test(name source... [CAMPAIGN] [SERIAL] [WHOLE] [NO_PCH] [TIMEOUT seconds] [LIBRARIES target...])
 #
@@ -22,13 +41,21 @@ set(CD_TEST_DIR ${PROJECT_SOURCE_DIR}/test)
 # Internals that a test calls are exported by the library (their headers are not installed): compiled into a test as
 # well, they would exist twice.
 #
-# Tests find their data by the definitions CD_TEST_DATA (the folder test/data/ of the core), CD_CONFIG (the folder
-# config/ of the repository), CD_TEST_ROBOTS (its folder test/robots/), CD_EXAMPLE_ROBOT_DATA (the robots of
-# example-robot-data; may be empty) and write, if they must, below CD_TEST_OUTPUT.
+# Tests find their data by the definitions CD_TEST_DATA (the folder test/data/ of the core), CD_CONFIG (the folder of
+# scenarios and robots, FindConfig.cmake), CD_TEST_ROBOTS (the folder test/robots/), CD_EXAMPLE_ROBOT_DATA (the robots
+# of example-robot-data; may be empty) and write, if they must, below CD_TEST_OUTPUT. Programs that read CD_CONFIG are
+# not built where there is none; each is then one test of ctest that is skipped.
 function(cd_add_test name)
   cmake_parse_arguments(arg "CAMPAIGN;SERIAL;WHOLE;NO_PCH" "TIMEOUT" "LIBRARIES" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
+  endif()
+  if(NOT CD_CONFIG_DIR)
+    cd_reads_config(reads_config ${arg_UNPARSED_ARGUMENTS} ${arg_LIBRARIES})
+    if(reads_config)
+      cd_skip_test(${name} "package constrained_dynamics_config is not installed")
+      return()
+    endif()
   endif()
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   cd_target_defaults(${name})

@@ -87,17 +87,21 @@ target_compile_definitions(cd_pinocchio INTERFACE COAL_DISABLE_HPP_FCL_WARNINGS)
 # because the virtual environment lies inside the source folder.)
 get_target_property(cd_pinocchio_library pinocchio::pinocchio_default LOCATION)
 cmake_path(GET cd_pinocchio_library PARENT_PATH cd_pinocchio_library_dir)
-if(NOT cd_pinocchio_library_dir IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+if(NOT SKBUILD AND NOT cd_pinocchio_library_dir IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
   list(APPEND CMAKE_INSTALL_RPATH ${cd_pinocchio_library_dir})
 endif()
 
 # Robot descriptions for tests and examples: those of the package example-robot-data.
-set(cd_robot_data_default "")
-foreach(prefix IN LISTS CMAKE_PREFIX_PATH cd_cmeel_prefix)
+set(cd_robot_data_default "$ENV{EXAMPLE_ROBOT_DATA}")
+cmake_path(CONVERT "$ENV{CMAKE_PREFIX_PATH}:$ENV{AMENT_PREFIX_PATH}" TO_CMAKE_PATH_LIST cd_prefixes)
+foreach(prefix IN LISTS CMAKE_PREFIX_PATH cd_prefixes cd_cmeel_prefix)
   if(NOT cd_robot_data_default AND IS_DIRECTORY ${prefix}/share/example-robot-data/robots)
     set(cd_robot_data_default ${prefix}/share/example-robot-data/robots)
   endif()
 endforeach()
+if(SKBUILD)  # a wheel finds them at run time
+  set(cd_robot_data_default "")
+endif()
 set(CD_EXAMPLE_ROBOT_DATA "${cd_robot_data_default}" CACHE PATH
   "Folder 'robots' of example-robot-data; empty where there is none")
 

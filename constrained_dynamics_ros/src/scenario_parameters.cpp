@@ -29,8 +29,8 @@ namespace
 
 bool is_section(const std::string & name)
 {
-  const std::vector<std::string> & names = scenario_sections();
-  return std::find(names.begin(), names.end(), name) != names.end();
+  const std::vector<std::string> & sections = constrained_dynamics::scenario_sections();
+  return std::find(sections.begin(), sections.end(), name) != sections.end();
 }
 
 [[noreturn]] void refuse(const std::string & name, const std::string & what)
@@ -55,9 +55,8 @@ TextTree from_string(const std::string & name, const std::string & text)
 {
   const std::size_t begin = text.find_first_not_of(" \n");
   const bool is_yaml = begin != std::string::npos && (text[begin] == '[' || text[begin] == '{');
-  const bool is_whole_section = is_section(name) && name != "formulation";
-  return is_yaml || is_whole_section ? read_yaml(text, "parameter '" + name + "'")
-                                     : TextTree::value(text);
+  const bool is_map = is_section(name) && name != "formulation";
+  return is_yaml || is_map ? read_yaml(text, "parameter '" + name + "'") : TextTree::value(text);
 }
 
 template <typename T, typename Convert>
@@ -202,15 +201,6 @@ std::string read_file(const std::string & path)
 bool is_scenario_parameter(const std::string & name)
 {
   return is_section(name.substr(0, name.find('.')));
-}
-
-const std::vector<std::string> & scenario_sections()
-{
-  static const std::vector<std::string> sections = {
-    "system",      "constraints", "servo",  "servo_law", "stabilisation",
-    "formulation", "initial",     "run",    "options",   "parameters",
-    "definitions", "inputs",      "events", "observe"};
-  return sections;
 }
 
 std::string scenario_text(const ScenarioSource & source)

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include <constrained_dynamics/scenario/scenario_merge.hpp>
 #include <constrained_dynamics/scenario/suggestion.hpp>
 #include <constrained_dynamics_ros/scenario_parameters.hpp>
 
@@ -112,7 +113,7 @@ void ConstraintController::check_parameter_names()
 {
   const auto node = get_node();
   std::vector<std::string> known = node->list_parameters({}, 0).names;
-  const std::vector<std::string> & sections = constrained_dynamics_ros::scenario_sections();
+  const std::vector<std::string> & sections = constrained_dynamics::scenario_sections();
   for (const auto & [name, value] :
        node->get_node_parameters_interface()->get_parameter_overrides())
   {

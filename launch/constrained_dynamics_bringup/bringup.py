@@ -14,20 +14,20 @@ from launch_ros.actions import Node
 
 from launch import LaunchDescription
 
-PACKAGE = "constrained_dynamics_bringup"
+CONFIG = "constrained_dynamics_config"
 
 
 def share(*parts):
-    """Give the path of an installed file of this package; raise where it does not exist."""
-    path = os.path.join(get_package_share_directory(PACKAGE), *parts)
+    """Give the path of an installed file of package constrained_dynamics_config; raise where it does not exist."""
+    path = os.path.join(get_package_share_directory(CONFIG), *parts)
     if not os.path.exists(path):
         folder = os.path.dirname(path)
         there = ", ".join(sorted(os.listdir(folder))) if os.path.isdir(folder) else "nothing"
-        raise ValueError(f"{os.path.join(*parts)} is not in package {PACKAGE}; there is: {there}")
+        raise ValueError(f"{os.path.join(*parts)} is not in package {CONFIG}; there is: {there}")
     return path
 
 
-def _boolean(name, value):
+def boolean(name, value):
     if value.lower() not in ("true", "false"):
         raise ValueError(f"launch argument {name} is '{value}'; allowed are true and false")
     return value.lower() == "true"
@@ -43,15 +43,15 @@ def _positive(name, value):
     return number
 
 
-def _common_arguments(layout):
+def common_arguments(layout):
     return [
         DeclareLaunchArgument("rviz", default_value="true", description="start RViz (true or false)"),
-        DeclareLaunchArgument("layout", default_value=share("config", "rviz", layout), description="RViz layout"),
+        DeclareLaunchArgument("layout", default_value=share("rviz", layout), description="RViz layout"),
         DeclareLaunchArgument("use_sim_time", default_value="false", description="follow the topic /clock"),
     ]
 
 
-def _rviz(clock):
+def rviz_node(clock):
     return Node(
         package="rviz2",
         executable="rviz2",
@@ -61,20 +61,20 @@ def _rviz(clock):
     )
 
 
-def _whole(name, value):
+def whole_number(name, value):
     number = _positive(name, value)
     if number != round(number):
         raise ValueError(f"launch argument {name} is '{value}'; allowed is a whole number above 0")
     return int(number)
 
 
-def _file(name, value):
+def existing_file(name, value):
     if not os.path.isfile(value):
         raise ValueError(f"launch argument {name} is '{value}', which is not a file")
     return value
 
 
-def _names(value):
+def split_names(value):
     names = [name.strip() for name in value.split(",") if name.strip()]
     return [] if names == ["none"] else names
 
@@ -85,7 +85,7 @@ def _description(name, plugin, scenario, controllers):
     mappings = {"plugin": plugin, "wait_for_controller": "true" if is_driven else "false"}
     if scenario:
         mappings["scenario"] = scenario
-    file = share("config", "robots", f"{name}.urdf.xacro")
+    file = share("robots", f"{name}.urdf.xacro")
     return xacro.process_file(file, mappings=mappings).toxml()
 
 
@@ -95,12 +95,47 @@ def _end_on_failure(event, _):
     return []
 
 
+def robot_nodes(description, parameters, cycles, clock, controllers, scenario=""):
+    """
+    Give the nodes of a robot under ros2_control: its state, controller_manager and a spawner.
+
+    description: URDF text. parameters: file of controller_manager and controllers.
+    cycles, clock: parameters that win over those of the file. controllers: names to start.
+    scenario: of the controllers; empty: the one that their parameters name.
+    """
+    # A scenario given on the command line is the controllers' as well as the hardware's.
+    given = [f"--controller-ros-args=-p scenario:={scenario}"] if scenario else []
+    return [
+        Node(
+            package="robot_state_publisher",
+            executable="robot_state_publisher",
+            # Faster than the markers of forces (30 Hz): else they run ahead of the robot in RViz.
+            parameters=[{"robot_description": description, "publish_frequency": 100.0}, clock],
+            # Without it there is no robot.
+            on_exit=Shutdown(reason="robot_state_publisher ended"),
+        ),
+        Node(
+            package="controller_manager",
+            executable="ros2_control_node",
+            parameters=[parameters, cycles, clock],
+            remappings=[("~/robot_description", "/robot_description")],
+            on_exit=Shutdown(reason="ros2_control_node ended"),
+        ),
+        Node(
+            package="controller_manager",
+            executable="spawner",
+            arguments=["joint_state_broadcaster", *controllers, "--param-file", parameters, *given],
+            on_exit=_end_on_failure,
+        ),
+    ]
+
+
 def controlled_robot(name, controller="servo_constraint_controller", rate=500):
     """
     Describe a robot under controller_manager with its controller, its state and RViz.
 
-    name: of config/robots/<name>.urdf.xacro, config/controllers/<name>.yaml and the layout
-          config/rviz/<name>.rviz.
+    name: of robots/<name>.urdf.xacro, controllers/<name>.yaml and the layout
+          rviz/<name>.rviz.
     controller, rate: defaults of the launch arguments.
     """
 
@@ -108,38 +143,14 @@ def controlled_robot(name, controller="servo_constraint_controller", rate=500):
         def argument(key):
             return LaunchConfiguration(key).perform(context)
 
-        _boolean("rviz", argument("rviz"))
-        clock = {"use_sim_time": _boolean("use_sim_time", argument("use_sim_time"))}
-        controllers = _names(argument("controller"))
+        boolean("rviz", argument("rviz"))
+        clock = {"use_sim_time": boolean("use_sim_time", argument("use_sim_time"))}
+        controllers = split_names(argument("controller"))
         scenario = argument("scenario")
         description = _description(name, argument("hardware"), scenario, controllers)
-        parameters = _file("parameters", argument("parameters"))
-        cycles = {"update_rate": _whole("rate", argument("rate"))}
-        # A scenario given on the command line is the controllers' as well as the hardware's.
-        given = [f"--controller-ros-args=-p scenario:={scenario}"] if scenario else []
-        return [
-            Node(
-                package="robot_state_publisher",
-                executable="robot_state_publisher",
-                parameters=[{"robot_description": description}, clock],
-                # Without it there is no robot.
-                on_exit=Shutdown(reason="robot_state_publisher ended"),
-            ),
-            Node(
-                package="controller_manager",
-                executable="ros2_control_node",
-                parameters=[parameters, cycles, clock],
-                remappings=[("~/robot_description", "/robot_description")],
-                on_exit=Shutdown(reason="ros2_control_node ended"),
-            ),
-            Node(
-                package="controller_manager",
-                executable="spawner",
-                arguments=["joint_state_broadcaster", *controllers, "--param-file", parameters, *given],
-                on_exit=_end_on_failure,
-            ),
-            _rviz(clock),
-        ]
+        parameters = existing_file("parameters", argument("parameters"))
+        cycles = {"update_rate": whole_number("rate", argument("rate"))}
+        return [*robot_nodes(description, parameters, cycles, clock, controllers, scenario), rviz_node(clock)]
 
     return LaunchDescription(
         [
@@ -162,10 +173,10 @@ def controlled_robot(name, controller="servo_constraint_controller", rate=500):
             ),
             DeclareLaunchArgument(
                 "parameters",
-                default_value=share("config", "controllers", f"{name}.yaml"),
+                default_value=share("controllers", f"{name}.yaml"),
                 description="parameters of the controllers",
             ),
-            *_common_arguments(f"{name}.rviz"),
+            *common_arguments(f"{name}.rviz"),
             OpaqueFunction(function=start),
         ]
     )
@@ -173,9 +184,7 @@ def controlled_robot(name, controller="servo_constraint_controller", rate=500):
 
 def scenario_names():
     """Give the names of the scenarios that are installed with this package."""
-    return sorted(
-        os.path.splitext(file)[0] for file in os.listdir(share("config", "scenarios")) if file.endswith(".yaml")
-    )
+    return sorted(os.path.splitext(file)[0] for file in os.listdir(share("scenarios")) if file.endswith(".yaml"))
 
 
 def played_scenario(system):
@@ -185,11 +194,11 @@ def played_scenario(system):
         def argument(key):
             return LaunchConfiguration(key).perform(context)
 
-        _boolean("rviz", argument("rviz"))
-        clock = {"use_sim_time": _boolean("use_sim_time", argument("use_sim_time"))}
+        boolean("rviz", argument("rviz"))
+        clock = {"use_sim_time": boolean("use_sim_time", argument("use_sim_time"))}
         chosen = argument("system")
         if chosen in scenario_names():
-            scenario = share("config", "scenarios", f"{chosen}.yaml")
+            scenario = share("scenarios", f"{chosen}.yaml")
         elif os.path.isfile(chosen) or chosen.startswith("package://"):
             scenario = chosen
         else:
@@ -210,12 +219,13 @@ def played_scenario(system):
                         "markers.shaft_diameter": 0.02,
                         "markers.legend_position": [0.0, 0.0, 0.9],
                         "loop": True,
+                        "view_frame": "view",
                     },
                     clock,
                 ],
                 on_exit=Shutdown(reason="scenario_player ended"),
             ),
-            _rviz(clock),
+            rviz_node(clock),
         ]
 
     return LaunchDescription(
@@ -228,7 +238,7 @@ def played_scenario(system):
             DeclareLaunchArgument("rate", default_value="100", description="messages per second"),
             DeclareLaunchArgument("real_time_factor", default_value="1", description="simulated seconds per second"),
             DeclareLaunchArgument("force_scale", default_value="0.03", description="length of arrows per newton [m/N]"),
-            *_common_arguments("textbook.rviz"),
+            *common_arguments("textbook.rviz"),
             OpaqueFunction(function=start),
         ]
     )

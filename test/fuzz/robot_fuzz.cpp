@@ -3,7 +3,7 @@
 
 // Fuzz target: robot descriptions are untrusted text.
 //
-// robot.dict is its dictionary; test/robots and test/robots/hostile are a good start. The language
+// robot.dict is its dictionary; test/robots and test/robots/hostile of the core are a good start. The language
 // follows from the root element. Whatever the text, it is refused with std::invalid_argument that
 // says why, or makes a system, with a fixed and with a floating base, whose terms are finite.
 

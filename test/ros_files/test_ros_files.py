@@ -15,18 +15,20 @@ from catkin_pkg.package import parse_package
 
 TOP = Path(__file__).resolve().parents[2]
 PACKAGES = {
+    "config": "constrained_dynamics_config",
     "constrained_dynamics_core": "constrained_dynamics_core",
     "constrained_dynamics_msgs": "constrained_dynamics_msgs",
     "constrained_dynamics_ros": "constrained_dynamics_ros",
     "controllers": "constrained_dynamics_controllers",
     "launch": "constrained_dynamics_bringup",
 }
-FOLDERS = list(PACKAGES) + ["config"]
+FOLDERS = list(PACKAGES)
 
 
 def files(*patterns):
     """Files of the packages, as parameters of a test; none: one that says so."""
     found = sorted(path for folder in FOLDERS for pattern in patterns for path in (TOP / folder).rglob(pattern))
+    found = [path for path in found if path.parent.name != "hostile"]  # broken on purpose
     return pytest.mark.parametrize("path", found, ids=[str(path.relative_to(TOP)) for path in found])
 
 
@@ -43,6 +45,8 @@ def test_manifest_when_read_expect_name_license_and_no_warning(folder):
 
 def test_versions_when_compared_expect_one():
     versions = {parse_package(str(TOP / folder / "package.xml")).version for folder in PACKAGES}
+    for folder in ("config", "constrained_dynamics_core"):
+        versions.add(re.search(r"^project\(\w+ VERSION ([0-9.]+)", cmake_of(folder), re.MULTILINE)[1])
     assert len(versions) == 1, versions
 
 
@@ -52,8 +56,9 @@ def dependencies(package):
 
 
 def test_arrows_when_followed_expect_one_way():
-    """bringup → controllers → ros → msgs, core."""
+    """bringup → controllers → ros → msgs, core → config."""
     order = [
+        "constrained_dynamics_config",
         "constrained_dynamics_msgs",
         "constrained_dynamics_core",
         "constrained_dynamics_ros",
@@ -78,6 +83,17 @@ def test_cmake_when_it_finds_packages_expect_them_in_the_manifest(folder):
         found |= set(re.findall(r"^\s*find_package\((\w[\w-]*) ", path.read_text(), re.MULTILINE))
     groups = {"Threads", "Eigen3", "Boost", "Python3"}
     assert found - groups <= dependencies(package) | tests, found - dependencies(package) - tests
+
+
+@pytest.mark.parametrize("folder", PACKAGES)
+def test_package_when_copied_alone_expect_nothing_read_from_its_neighbours(folder):
+    """A package is released and built from its own folder."""
+    others = "|".join(sorted(set(PACKAGES) - {folder}) + ["setup", "test/[a-z]"])
+    aside = re.compile(rf"(?:\$\{{PROJECT_SOURCE_DIR\}}/\.\.|(?:top|top_dir|repository)\}})/(?:{others})\b")
+    for path in [*(TOP / folder).rglob("CMakeLists.txt"), *(TOP / folder).rglob("*.cmake")]:
+        # The one place that looks beside the core, and does without where there is nothing.
+        if path.name != "FindConfig.cmake":
+            assert aside.findall(path.read_text()) == [], path
 
 
 def cmake_of(folder):
@@ -115,7 +131,7 @@ def test_plugins_when_described_expect_classes_that_are_exported(folder):
             target = r"\$\{PROJECT_NAME\}" if library.get("path") == PACKAGES[folder] else library.get("path")
             assert re.search(rf"add_library\(\s*{target}\s", cmake), library.get("path")
             for item in library.findall("class"):
-                assert item.get("name").startswith("constrained_dynamics/")
+                assert item.get("name").startswith(PACKAGES[folder] + "/")
                 assert item.findtext("description", "").strip()
                 # The last part of the type, and its base, in a PLUGINLIB_EXPORT_CLASS.
                 exported = re.findall(r"PLUGINLIB_EXPORT_CLASS\(\s*([\w:]+),\s*([\w:]+)\s*\)", sources)

@@ -99,7 +99,7 @@ def test_drawing_expect_arrow_of_the_force(hosted):
     assert force.kind == "arrow" and force.is_visible
     np.testing.assert_allclose(force.position, wrench.point)
     np.testing.assert_allclose(force.tip - force.position, 0.1 * wrench.force, atol=1e-12)
-    assert shapes["name", 0].text == "loop"
+    assert shapes["name", 0].text.startswith("loop ")
     assert shapes["legend", 0].text == "force: 1 m = 10 N"
     style.text_height = -1.0
     with pytest.raises(ValueError, match="text_height: -1"):

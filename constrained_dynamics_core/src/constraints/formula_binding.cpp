@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "formula/formula_text.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -147,7 +149,9 @@ private:
     const auto found = std::find(frames.begin(), frames.end(), argument);
     if (found == frames.end())
     {
-      return std::nullopt;
+      throw std::invalid_argument(
+        "'" + function + "' knows no frame '" + argument + "'" +
+        detail::suggestion(argument, frames));
     }
     const Kind kind = function[0] == 'p'   ? Kind::kFramePosition
                       : function[0] == 'v' ? Kind::kFrameVelocity

@@ -116,11 +116,11 @@ bool ConeProblem::newton_step(double relative) noexcept
   const auto jacobian = newton_jacobian_.topLeftCorner(m, m);
   auto normal = newton_matrix_.topLeftCorner(m, m);
   auto step = newton_step_.head(m);
-  step.noalias() = -(jacobian.transpose() * residual_.head(m));
+  step.noalias() = jacobian.transpose() * residual_.head(m);
+  step = -step;
   for (int k = 0; k < m; ++k)  // the lower triangle of JᵀJ
   {
-    normal.col(k).tail(m - k).noalias() =
-      jacobian.rightCols(m - k).transpose() * jacobian.col(k);
+    normal.col(k).tail(m - k).noalias() = jacobian.rightCols(m - k).transpose() * jacobian.col(k);
   }
   const double size = normal.diagonal().maxCoeff();
   const double shift = size * std::clamp(relative * relative, tolerance::kLeastShift, 1.0);

@@ -63,8 +63,8 @@ struct ContactModes
 
   std::vector<NormalMode> normal;
   std::vector<FrictionMode> friction;
-  /// Normal forces [N]. Contacts that share a load redundantly do so as close to these as the motion
-  /// allows: all 0 is the least norm, which need not be admissible where another share is.
+  /// Normal forces [N]. Contacts that share a load redundantly do so as close to these as possible.
+  /// All 0 is the least norm, which need not be admissible where another share is.
   std::vector<double> load;
 
   // Recent events, so that decisions at one instant do not repeat forever.

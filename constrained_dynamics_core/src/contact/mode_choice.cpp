@@ -133,8 +133,7 @@ void ModeDecision::choose_slip(
   const double speed = view.slip_speed(i);
   const double creep = model_.creep_speed(i);
   if (
-    mode.slip == SlipMode::kSlide && !mode.armed && !ended &&
-    speed <= tolerance::kUnderWay * creep)
+    mode.slip == SlipMode::kSlide && !mode.armed && !ended && speed <= tolerance::kUnderWay * creep)
   {
     // The direction of a slip that has just begun comes from the accelerations at that instant,
     // which change now. So it is decided again for all contacts together, unless the slip began at

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "constrained_dynamics/constraints/drawn_part.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -44,27 +46,47 @@ DrawnShape make_shape(
   return shape;
 }
 
+/// "wall 20 N", "wall 20 N, 1.5 N m (cut)": what is long enough to be shown.
 void write_name(
   const std::string & name, double force, double torque, const ForceStyle & style,
   std::string & text) noexcept
 {
-  const bool force_is_cut = style.force_scale * force > style.largest_length;
-  const bool torque_is_cut = style.torque_scale * torque > style.largest_length;
+  const double force_length = style.force_scale * force;
+  const double torque_length = style.torque_scale * torque;
   char numbers[kNumbers] = "";
-  if (force_is_cut && torque_is_cut)
+  const char * separator = " ";
+  std::size_t used = 0;
+  const auto add = [&](const char * format, double value, double length)
   {
-    std::snprintf(numbers, sizeof(numbers), " (cut: %.3g N, %.3g N m)", force, torque);
-  }
-  else if (force_is_cut)
-  {
-    std::snprintf(numbers, sizeof(numbers), " (cut: %.3g N)", force);
-  }
-  else if (torque_is_cut)
-  {
-    std::snprintf(numbers, sizeof(numbers), " (cut: %.3g N m)", torque);
-  }
+    if (length >= style.smallest_length)
+    {
+      const int count =
+        std::snprintf(numbers + used, sizeof(numbers) - used, format, separator, value);
+      used = std::min(sizeof(numbers) - 1, used + static_cast<std::size_t>(std::max(0, count)));
+      separator = ", ";
+    }
+  };
+  add("%s%.3g N", force, force_length);
+  add("%s%.3g N m", torque, torque_length);
   text = name;
   text += numbers;
+  if (std::max(force_length, torque_length) > style.largest_length)
+  {
+    text += " (cut)";
+  }
+}
+
+/// Whether a constraint is the contact with a surface, which pushes from outside.
+bool is_contact(const Constraint & constraint)
+{
+  const std::vector<DrawnPart> parts = constraint.drawing();
+  return std::any_of(
+    parts.begin(), parts.end(),
+    [](const DrawnPart & part)
+    {
+      return part.kind == DrawnKind::kPlane || part.kind == DrawnKind::kSphere ||
+             part.kind == DrawnKind::kDisk || part.kind == DrawnKind::kEllipsoid;
+    });
 }
 
 std::string describe_scale(const char * kind, const char * unit, double metres)
@@ -146,7 +168,7 @@ ForceDrawing::ForceDrawing(const Dynamics & dynamics, const ForceStyle & style) 
     const int count = static_cast<int>(constraints[i].wrench_bodies().size());
     for (int k = 0; k < count; ++k)
     {
-      add_wrench(i, constraints.wrench_offset(i) + k, name);
+      add_wrench(i, constraints.wrench_offset(i) + k, name, is_contact(constraints[i]));
     }
   }
   if (style.legend)
@@ -155,13 +177,13 @@ ForceDrawing::ForceDrawing(const Dynamics & dynamics, const ForceStyle & style) 
   }
 }
 
-void ForceDrawing::add_wrench(int constraint, int wrench, const std::string & name)
+void ForceDrawing::add_wrench(int constraint, int wrench, const std::string & name, bool is_contact)
 {
   const double shaft = style_.shaft_diameter;
   // Length of the head: the viewer's own.
   const Eigen::Vector3d arrow(shaft, 2.0 * shaft, 0.0);
   const Eigen::Vector3d letters(kTextAspect * style_.text_height, 0.0, style_.text_height);
-  wrenches_.push_back({constraint, static_cast<std::size_t>(wrench), name});
+  wrenches_.push_back({constraint, static_cast<std::size_t>(wrench), name, is_contact});
   shapes_.push_back(make_shape("force", wrench, ShapeKind::kArrow, arrow, style_.force_colour));
   shapes_.push_back(make_shape("torque", wrench, ShapeKind::kArrow, arrow, style_.torque_colour));
   shapes_.push_back(make_shape(
@@ -192,7 +214,8 @@ void ForceDrawing::add_legend(std::size_t longest_name)
 }
 
 void ForceDrawing::draw_arrow(
-  const Eigen::Vector3d & start, const Eigen::Vector3d & arrow, DrawnShape & shape) const noexcept
+  const Eigen::Vector3d & point, const Eigen::Vector3d & arrow, bool ends_there,
+  DrawnShape & shape) const noexcept
 {
   const double length = arrow.norm();
   // Also where it is NaN.
@@ -202,8 +225,9 @@ void ForceDrawing::draw_arrow(
     return;
   }
   shape.is_visible = true;
-  shape.position = start;
-  shape.tip = start + std::min(1.0, style_.largest_length / length) * arrow;
+  const Eigen::Vector3d shown = std::min(1.0, style_.largest_length / length) * arrow;
+  shape.position = ends_there ? point - shown : point;
+  shape.tip = shape.position + shown;
 }
 
 void ForceDrawing::draw_wrench(
@@ -215,13 +239,18 @@ void ForceDrawing::draw_wrench(
   // Sliding and compliant contacts push without being active.
   const bool acts = is_active || force > 0.0 || torque > 0.0;
   const Colour & colour = acts ? style_.force_colour : style_.inactive_colour;
-  draw_arrow(wrench.point, style_.force_scale * wrench.force, shapes[kForce]);
-  draw_arrow(wrench.point, style_.torque_scale * wrench.torque, shapes[kTorque]);
+  // From inside of the body the force of a surface would be hidden by it.
+  const DrawnShape & arrow = shapes[kForce];
+  draw_arrow(wrench.point, style_.force_scale * wrench.force, drawn.is_contact, shapes[kForce]);
+  draw_arrow(wrench.point, style_.torque_scale * wrench.torque, false, shapes[kTorque]);
   shapes[kPoint].is_visible = true;
   shapes[kPoint].position = wrench.point;
   shapes[kPoint].colour = colour;
   shapes[kName].is_visible = true;
-  shapes[kName].position = wrench.point + Eigen::Vector3d(0.0, 0.0, style_.text_height);
+  // At the free end of the arrow, away from the frames at the point.
+  const Eigen::Vector3d free_end =
+    !arrow.is_visible ? wrench.point : (drawn.is_contact ? arrow.position : arrow.tip);
+  shapes[kName].position = free_end + Eigen::Vector3d(0.0, 0.0, style_.text_height);
   shapes[kName].colour = colour;
   write_name(drawn.name, force, torque, style_, shapes[kName].text);
 }

@@ -172,8 +172,8 @@ double RowScratch::worst_contradiction(const RowProblem & problem, double row_si
   // which cancel, and leave it in u̇; that of what bodies that turn make of b.
   constexpr double kRoundings = 16.0 * std::numeric_limits<double>::epsilon();
   const double bias = problem.bias.cwiseProduct(problem.row_scale).norm();
-  const double noise = kRowRounding * (problem.speed_square + bias +
-                                       std::max(row_size, 1.0) * acceleration.norm());
+  const double noise =
+    kRowRounding * (problem.speed_square + bias + std::max(row_size, 1.0) * acceleration.norm());
   double worst = 0.0;
   for (Eigen::Index i = 0; i < m; ++i)
   {

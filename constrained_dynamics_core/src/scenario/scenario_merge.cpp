@@ -206,6 +206,15 @@ std::string without_formulas(std::string description)
 
 }  // namespace
 
+const std::vector<std::string> & scenario_sections()
+{
+  static const std::vector<std::string> sections = {
+    "system",      "constraints", "servo",  "servo_law", "stabilisation",
+    "formulation", "initial",     "run",    "options",   "parameters",
+    "definitions", "inputs",      "events", "observe"};
+  return sections;
+}
+
 void merge_scenario(const TextTree & changes, TextTree & scenario) { merge("", changes, scenario); }
 
 bool names_robot(const TextTree & scenario)

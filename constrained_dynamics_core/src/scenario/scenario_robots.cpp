@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "ament_prefixes.hpp"
 #include "scenario/scenario_system_parts.hpp"
 
 #ifndef CD_EXAMPLE_ROBOT_DATA
@@ -32,11 +33,31 @@ Pose read_pose(const ScenarioReader & reader)
   return pose;
 }
 
+/// The folder 'robots' of example-robot-data: by its environment variable, else of a ROS 2
+/// installation, else where the build found it; empty if it is not known.
+fs::path robot_data_folder()
+{
+  const char * chosen = std::getenv("EXAMPLE_ROBOT_DATA");
+  if (chosen != nullptr && *chosen != '\0')
+  {
+    return chosen;
+  }
+  std::error_code error;
+  for (const fs::path & prefix : ament_prefixes())
+  {
+    const fs::path folder = prefix / "share" / "example-robot-data" / "robots";
+    if (fs::is_directory(folder, error))
+    {
+      return folder;
+    }
+  }
+  return CD_EXAMPLE_ROBOT_DATA;
+}
+
 /// A file below the folder of example-robot-data.
 std::string find_robot_data(const ScenarioReader & reader, const std::string & name)
 {
-  const char * folder = std::getenv("EXAMPLE_ROBOT_DATA");
-  const std::string root = folder != nullptr && *folder != '\0' ? folder : CD_EXAMPLE_ROBOT_DATA;
+  const fs::path root = robot_data_folder();
   if (root.empty())
   {
     reader.fail(
@@ -45,7 +66,7 @@ std::string find_robot_data(const ScenarioReader & reader, const std::string & n
       "variable EXAMPLE_ROBOT_DATA");
   }
   std::error_code error;
-  const fs::path path = fs::path(root) / name;
+  const fs::path path = root / name;
   if (!fs::is_regular_file(path, error))
   {
     reader.fail(
@@ -58,18 +79,16 @@ std::string find_robot_data(const ScenarioReader & reader, const std::string & n
 /// A file of an installed ROS package.
 std::string find_in_packages(const ScenarioReader & reader, const std::string & name)
 {
-  const char * prefixes = std::getenv("AMENT_PREFIX_PATH");
-  const std::string list = prefixes != nullptr ? prefixes : "";
   std::error_code error;
-  for (std::size_t begin = 0; begin < list.size();)
+  std::string list;
+  for (const fs::path & prefix : ament_prefixes())
   {
-    const std::size_t end = std::min(list.find(':', begin), list.size());
-    const fs::path path = fs::path(list.substr(begin, end - begin)) / "share" / name;
-    if (end > begin && fs::is_regular_file(path, error))
+    const fs::path path = prefix / "share" / name;
+    if (fs::is_regular_file(path, error))
     {
       return path.string();
     }
-    begin = end + 1;
+    list += (list.empty() ? "" : ":") + prefix.string();
   }
   reader.fail(
     "no such file in share/ of the prefixes in AMENT_PREFIX_PATH, which is '" + list + "'");

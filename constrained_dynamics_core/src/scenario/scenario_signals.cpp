@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "formula/formula_text.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -223,7 +225,9 @@ std::optional<int> SignalNames::resolve(const std::string & function, const std:
   const int frame = find(system_.frame_names(), argument);
   if (frame < 0)
   {
-    return std::nullopt;
+    throw std::invalid_argument(
+      "'" + function + "' knows no frame '" + argument + "'" +
+      detail::suggestion(argument, system_.frame_names()));
   }
   const Kind kind = function[0] == 'p'   ? Kind::kFramePosition
                     : function[0] == 'v' ? Kind::kFrameVelocity

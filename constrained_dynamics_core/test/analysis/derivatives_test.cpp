@@ -18,6 +18,7 @@
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "support/dense_algebra.hpp"
 #include "support/every_joint.hpp"
+#include "support/robot_data.hpp"
 
 namespace constrained_dynamics
 {
@@ -209,6 +210,10 @@ class Derivatives : public testing::TestWithParam<Example>
 TEST_P(Derivatives, when_state_is_random_expect_central_differences)
 {
   const Example & example = GetParam();
+  if (test::lacks_robot(example.name))
+  {
+    GTEST_SKIP() << "example-robot-data is not installed";
+  }
   std::vector<std::string> overrides;
   for (const char * text : {example.override_1, example.override_2})
   {

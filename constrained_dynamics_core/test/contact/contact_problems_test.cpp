@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -172,6 +173,7 @@ struct Result
   int newton_steps = 0;
   double seconds = 0.0;
   double residual = 0.0;
+  double error = 0.0;           // ConeProblem's own
   bool is_semidefinite = true;  // but for rounding
 };
 
@@ -204,6 +206,7 @@ Status solve(
   const Status status = cone.solve(contacts.data(), problem.contacts);
   result.sweeps += cone.sweep_count();
   result.newton_steps += cone.newton_count();
+  result.error = cone.error();
   for (int i = 0; i < n; ++i)
   {
     r(i) = cone.force(i);
@@ -220,7 +223,8 @@ Result solve(const Problem & problem)
   const Eigen::VectorXd & values = eigen.eigenvalues();
   const Eigen::MatrixXd & vectors = eigen.eigenvectors();
   const Eigen::MatrixXd y = values.cwiseMax(0.0).cwiseSqrt().asDiagonal() * vectors.transpose();
-  const Eigen::MatrixXd negative = vectors * values.cwiseMin(0.0).asDiagonal() * vectors.transpose();
+  const Eigen::MatrixXd negative =
+    vectors * values.cwiseMin(0.0).asDiagonal() * vectors.transpose();
   Result result;
   result.is_semidefinite = values.minCoeff() >= -1e-12 * values.maxCoeff();
   Eigen::VectorXd r = Eigen::VectorXd::Zero(problem.q.size());
@@ -264,6 +268,59 @@ std::vector<Problem> problems_of(const std::string & folder)
     }
   }
   return problems;
+}
+
+/// Contacts whose rows depend on each other, with sizes over many decades: sweeps are slow there.
+Problem random_problem(std::mt19937_64 & random)
+{
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  Problem problem;
+  problem.contacts = std::uniform_int_distribution<int>(1, 10)(random);
+  const int m = 3 * problem.contacts;
+  const int rank = std::uniform_int_distribution<int>(1, m)(random);
+  const auto draw = [&](Eigen::Index rows, Eigen::Index columns)
+  {
+    Eigen::MatrixXd matrix(rows, columns);
+    for (double & value : matrix.reshaped())
+    {
+      value = normal(random);
+    }
+    return matrix;
+  };
+  Eigen::MatrixXd y = draw(rank, m);
+  for (int i = 0; i < rank; ++i)
+  {
+    y.row(i) *= std::pow(10.0, -4.0 * uniform(random));
+  }
+  problem.w = y.transpose() * y;
+  problem.q = y.transpose() * draw(rank, 1);
+  problem.mu.setConstant(problem.contacts, uniform(random));
+  return problem;
+}
+
+TEST(ContactProblems, when_problems_are_random_expect_ok_only_with_a_small_residual)
+{
+  constexpr unsigned kSeed = 20261117;
+  std::mt19937_64 random(kSeed);
+  constexpr int kCount = 2000;
+  int solved = 0;
+  double worst = 0.0;
+  for (int k = 0; k < kCount; ++k)
+  {
+    const Problem problem = random_problem(random);
+    const Result result = solve(problem);
+    if (result.status == Status::kOk)
+    {
+      ++solved;
+      // In the forces of the problem, as ConeProblem measures: W r ~ q.
+      worst = std::max(worst, result.error);
+      EXPECT_LE(result.error, 1e-9) << "seed " << kSeed << ", problem " << k;
+    }
+  }
+  std::printf(
+    "seed %u: %d of %d random problems ok, largest error %.1e\n", kSeed, solved, kCount, worst);
+  EXPECT_GE(solved, kCount / 2);
 }
 
 TEST(ContactProblems, when_others_made_them_expect_solutions_or_a_status)

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
+#include "constrained_dynamics/constraints/point_on_plane.hpp"
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 #include "support/allocation_counter.hpp"
 
@@ -85,8 +86,11 @@ TEST_F(ForceDrawingOf, when_drawn_expect_arrow_from_the_point_along_the_force)
   EXPECT_EQ(force.colour, style.force_colour);
   EXPECT_FALSE(find(drawing, "torque").is_visible);  // points carry none
   EXPECT_EQ(find(drawing, "point").position, wrench().point);
-  EXPECT_EQ(find(drawing, "name").text, "loop");
   char expected[64];
+  std::snprintf(expected, sizeof(expected), "loop %.3g N", wrench().force.norm());
+  EXPECT_EQ(find(drawing, "name").text, expected);
+  // The name is at the tip, not on the frames at the point.
+  EXPECT_NEAR((find(drawing, "name").position - force.tip).norm(), style.text_height, 1e-12);
   std::snprintf(expected, sizeof(expected), "largest force: %.4g N, loop", wrench().force.norm());
   EXPECT_EQ(find(drawing, "legend", 2).text, expected);
 }
@@ -99,7 +103,26 @@ TEST_F(ForceDrawingOf, when_an_arrow_is_long_expect_it_cut_and_a_text_that_says_
   const ForceDrawing drawing = draw(style);
   const DrawnShape & force = find(drawing, "force");
   EXPECT_NEAR((force.tip - force.position).norm(), 0.5, 1e-12);
-  EXPECT_THAT(find(drawing, "name").text, HasSubstr("loop (cut: "));
+  EXPECT_THAT(find(drawing, "name").text, testing::EndsWith(" N (cut)"));
+}
+
+TEST_F(ForceDrawingOf, when_a_surface_pushes_expect_the_arrow_to_end_at_the_point)
+{
+  const auto floor = std::make_shared<PointOnPlane>(
+    "floor", *system, "coupler_tip", "world", Eigen::Vector3d::UnitZ(), 0.3);
+  const Dynamics on_floor(ConstraintSet(system, {floor}));
+  Workspace other(on_floor, state());
+  const Eigen::VectorXd inputs = Eigen::VectorXd::Zero(system->input_count());
+  ASSERT_TRUE(has_output(on_floor.solve(0.0, state().q, state().u, inputs, other)));
+  const Wrench & pushed = other.solution().wrenches[0].on_a;
+  ASSERT_GT(pushed.force.norm(), 1.0);
+  ForceStyle style;
+  style.force_scale = 1e-3;
+  ForceDrawing drawing(on_floor, style);
+  drawing.update(other);
+  const DrawnShape & force = find(drawing, "force");
+  EXPECT_TRUE(force.tip.isApprox(pushed.point, 1e-12));
+  EXPECT_TRUE((force.tip - force.position).isApprox(1e-3 * pushed.force, 1e-9));
 }
 
 TEST_F(ForceDrawingOf, when_a_constraint_is_inactive_expect_its_colour_and_no_arrow)

@@ -19,6 +19,7 @@
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "constrained_dynamics/servo/servo_law.hpp"
 #include "support/allocation_counter.hpp"
+#include "support/robot_data.hpp"
 
 namespace constrained_dynamics
 {
@@ -41,18 +42,6 @@ std::vector<std::string> example_names()
   return names;
 }
 
-bool needs_robot_data(const std::string & name)
-{
-  for (const char * robot : {"panda", "solo12", "talos", "two_arms"})
-  {
-    if (name.rfind(robot, 0) == 0)
-    {
-      return std::string(CD_EXAMPLE_ROBOT_DATA).empty();
-    }
-  }
-  return false;
-}
-
 class RealTimeRule : public testing::TestWithParam<std::string>
 {
 };
@@ -70,7 +59,7 @@ void expect_quiet(const Action & action)
 
 TEST_P(RealTimeRule, when_cycling_through_good_and_bad_states_expect_silence_and_finite_outputs)
 {
-  if (needs_robot_data(GetParam()))
+  if (test::lacks_robot(GetParam()))
   {
     GTEST_SKIP() << "example-robot-data is not installed";
   }
@@ -216,7 +205,7 @@ class ContactCycle : public testing::TestWithParam<std::string>
 
 TEST_P(ContactCycle, when_modes_change_expect_silence_and_finite_states)
 {
-  if (needs_robot_data(GetParam()))
+  if (test::lacks_robot(GetParam()))
   {
     GTEST_SKIP() << "example-robot-data is not installed";
   }
@@ -281,7 +270,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(RealTimeRule, when_a_servo_law_cycles_through_good_and_bad_states_expect_the_same)
 {
-  if (needs_robot_data(GetParam()))
+  if (test::lacks_robot(GetParam()))
   {
     GTEST_SKIP() << "example-robot-data is not installed";
   }

@@ -15,6 +15,7 @@
 #include <Eigen/Dense>
 
 #include "constrained_dynamics/scenario/scenario.hpp"
+#include "support/robot_data.hpp"
 
 namespace constrained_dynamics
 {
@@ -97,7 +98,7 @@ class Threads : public testing::TestWithParam<const char *>
 
 TEST_P(Threads, when_they_share_what_is_constant_expect_identical_bits)
 {
-  if (std::string(GetParam()).rfind("panda", 0) == 0 && std::string(CD_EXAMPLE_ROBOT_DATA).empty())
+  if (test::lacks_robot(GetParam()))
   {
     GTEST_SKIP() << "example-robot-data is not installed";
   }

@@ -17,6 +17,7 @@
 
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/scenario/scenario.hpp"
+#include "support/robot_data.hpp"
 #include "support/row_problems.hpp"
 
 namespace constrained_dynamics
@@ -153,10 +154,7 @@ class Gallery : public testing::TestWithParam<Member>
 protected:
   void SetUp() override
   {
-    const std::string name = GetParam().file.stem().string();
-    const bool needs_robot = name.rfind("panda", 0) == 0 || name.rfind("solo12", 0) == 0 ||
-                             name.rfind("talos", 0) == 0 || name.rfind("two_arms", 0) == 0;
-    if (needs_robot && std::string(CD_EXAMPLE_ROBOT_DATA).empty())
+    if (test::lacks_robot(GetParam().file.stem().string()))
     {
       GTEST_SKIP() << "example-robot-data is not installed";
     }

@@ -778,6 +778,7 @@ std::vector<BadFile> bad_files()
     {p + "  inputs: {push: {x: 1}}\ninputs: {push: 2*}\n", {"inputs.push: 2*", "column 3"}},
     {p + "  inputs: {push: {x: 1}}\ninputs: {push: ddx}\n", {"inputs.push: ddx", "accelerations"}},
     {p + "observe: {v: lambda(rod)}\n", {"observe.v", "rod"}},
+    {arm + "observe: {x: px(hand)}\n", {"observe.x", "no frame 'hand'", "ground, upper, lower"}},
     {p + "observe: [x]\n", {"observe", "allowed: a map"}},
     // Constraints.
     {p + "constraints: {a: 1}\n", {"constraints", "allowed: a list"}},

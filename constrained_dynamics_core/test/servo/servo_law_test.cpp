@@ -18,6 +18,7 @@
 #include "servo/level_solver.hpp"
 #include "support/dense_algebra.hpp"
 #include "support/reference_data.hpp"
+#include "support/robot_data.hpp"
 
 namespace constrained_dynamics::test
 {
@@ -173,6 +174,10 @@ class ReductionOf : public testing::TestWithParam<const char *>
 
 TEST_P(ReductionOf, when_inputs_are_random_expect_what_a_solve_gives)
 {
+  if (lacks_robot(GetParam()))
+  {
+    GTEST_SKIP() << "example-robot-data is not installed";
+  }
   const Scenario scenario = load_scenario(GetParam());
   const Dynamics & dynamics = *scenario.dynamics();
   Workspace workspace = Workspace::unanalysed(dynamics);

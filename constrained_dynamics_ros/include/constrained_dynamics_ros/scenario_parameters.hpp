@@ -5,7 +5,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 #include <constrained_dynamics/scenario/scenario.hpp>
 #include <rclcpp/parameter_value.hpp>
@@ -19,9 +18,6 @@ namespace constrained_dynamics_ros
 
 /// Nested parameters with their full names, e.g. "constraints.wall.type".
 using ParameterMap = std::map<std::string, rclcpp::ParameterValue>;
-
-/// Sections of scenario files that parameters may say: system, constraints, servo …
-const std::vector<std::string> & scenario_sections();
 
 /// What a scenario is made of in a ROS graph.
 struct ScenarioSource

@@ -61,6 +61,7 @@ ScenarioPlayer::ScenarioPlayer(const rclcpp::NodeOptions & options)
   last_cycle_(steady_clock::now()),
   joint_states_(hosted_.dynamics().system()),
   transforms_(hosted_.dynamics().system(), common_.world_frame),
+  bodies_(hosted_.dynamics(), common_.world_frame, common_.markers.lifetime),
   last_report_(last_cycle_)
 {
   for (const std::string & warning : hosted_.scenario().warnings())
@@ -104,6 +105,10 @@ void ScenarioPlayer::make_publishers()
   if (parameters_.publish_tf && !transforms_.empty())
   {
     transform_publisher_ = create_publisher<tf2_msgs::msg::TFMessage>("/tf", rclcpp::QoS(100));
+  }
+  if (common_.markers.rate > 0.0 && !bodies_.empty())
+  {
+    body_publisher_ = create_publisher<visualization_msgs::msg::MarkerArray>("~/bodies", stream);
   }
   if (is_clock_)
   {
@@ -183,11 +188,24 @@ void ScenarioPlayer::publish()
   torques_.effort.assign(
     simulation.inputs().data(), simulation.inputs().data() + simulation.inputs().size());
   torque_publisher_->publish(torques_);
+  since_bodies_ += 1.0 / common_.rate;
+  if (body_publisher_ && since_bodies_ * common_.markers.rate >= 1.0)
+  {
+    since_bodies_ = 0.0;
+    body_publisher_->publish(bodies_.write(message_time, workspace.system_data()));
+  }
   // Listeners of transforms complain about stamps that come twice.
   if (transform_publisher_ && message_time != last_transform_stamp_)
   {
     last_transform_stamp_ = message_time;
-    transform_publisher_->publish(transforms_.write(message_time, workspace.system_data()));
+    tf2_msgs::msg::TFMessage transforms = transforms_.write(message_time, workspace.system_data());
+    if (!parameters_.view_frame.empty())
+    {
+      transforms.transforms.push_back(bodies_.view());
+      transforms.transforms.back().header.stamp = message_time;
+      transforms.transforms.back().child_frame_id = parameters_.view_frame;
+    }
+    transform_publisher_->publish(transforms);
   }
 }
 

@@ -24,6 +24,7 @@
 #include <std_srvs/srv/trigger.hpp>
 #include <tf2_msgs/msg/tf_message.hpp>
 
+#include "body_markers.hpp"
 #include "state_messages.hpp"
 
 namespace constrained_dynamics_ros
@@ -77,6 +78,8 @@ private:
   sensor_msgs::msg::JointState torques_;
   JointStates joint_states_;
   LinkTransforms transforms_;
+  BodyMarkers bodies_;
+  double since_bodies_ = 0.0;  // [s]; they are drawn at the rate of markers
   Time last_transform_stamp_;
 
   // Since the last report.
@@ -89,6 +92,7 @@ private:
   rclcpp::Publisher<constrained_dynamics_msgs::msg::ConstraintEvent>::SharedPtr event_publisher_;
   rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticArray>::SharedPtr diagnostic_publisher_;
   rclcpp::Publisher<tf2_msgs::msg::TFMessage>::SharedPtr transform_publisher_;
+  rclcpp::Publisher<visualization_msgs::msg::MarkerArray>::SharedPtr body_publisher_;
   rclcpp::Publisher<rosgraph_msgs::msg::Clock>::SharedPtr clock_publisher_;
   std::vector<rclcpp::ServiceBase::SharedPtr> services_;
   rclcpp::TimerBase::SharedPtr cycle_timer_;

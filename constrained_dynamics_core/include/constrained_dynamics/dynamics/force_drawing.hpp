@@ -67,8 +67,10 @@ struct DrawnShape
 /// The forces of all constraints as shapes, which viewers copy into their own terms.
 ///
 /// Groups "force" and "torque" are arrows of the wrench on body A, "point" a sphere where it acts,
-/// "name" a text; their ids are indices of wrenches (ConstraintSet::wrench_offset). Group "legend"
-/// has three texts: scale of forces, scale of torques, the largest force.
+/// "name" a text with the magnitudes. Arrows start at the point; forces of contacts with a surface
+/// end there, as they push from outside. Their ids are indices of wrenches
+/// (ConstraintSet::wrench_offset). Group "legend" has three texts: scale of forces, scale of
+/// torques, the largest force.
 class CONSTRAINED_DYNAMICS_EXPORT ForceDrawing
 {
 public:
@@ -91,9 +93,10 @@ private:
     int constraint;
     std::size_t wrench;  // index in Solution::wrenches
     std::string name;    // of the constraint
+    bool is_contact;     // with a surface
   };
 
-  void add_wrench(int constraint, int wrench, const std::string & name);
+  void add_wrench(int constraint, int wrench, const std::string & name, bool is_contact);
   void add_legend(std::size_t longest_name);
   void draw_wrench(
     const DrawnWrench & drawn, bool is_active, const Wrench & wrench,

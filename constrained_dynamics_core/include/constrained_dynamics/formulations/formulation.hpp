@@ -90,7 +90,7 @@ struct RowProblem
   ConstVectorRef row_scale;          ///< S (m): 1 over the sizes that rows could have
   ConstVectorRef multiplier_weight;  ///< (m): ‖diag(weight) λ‖ is minimal for redundant rows
   int nominal_rank;                  ///< of A on the manifold, or RowFactorisation::kUnknownRank
-  double speed_square = 0.0;         ///< ‖u‖² (impacts: ‖u‖), largest S b of rows between bodies
+  double speed_square = 0.0;  ///< ‖u‖² (impacts: ‖u‖), largest S b of rows between bodies
 };
 
 /// Solution of a RowProblem, with its full sizes n and m_max; the first m multipliers are valid.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/scenario/text_tree.hpp"
@@ -13,6 +14,10 @@
 
 namespace constrained_dynamics
 {
+
+/// The sections of scenario files that something else than the file may say, such as parameters:
+/// system, constraints, servo …
+CONSTRAINED_DYNAMICS_EXPORT const std::vector<std::string> & scenario_sections();
 
 /// Overrides keys of a scenario with `changes`. Lists of named items (constraints, servo,
 /// system.robots …) may be given as maps from name to keys: an item of that name or index is

@@ -28,7 +28,7 @@ from std_srvs.srv import SetBool, Trigger  # noqa: E402
 from constrained_dynamics_msgs.msg import ConstraintEvent, ConstraintForces  # noqa: E402
 from constrained_dynamics_msgs.srv import ApplyImpulse, SetConstraintActive, StepSimulation  # noqa: E402
 
-SCENARIOS = Path(__file__).resolve().parents[2] / "config" / "scenarios"
+SCENARIOS = Path(os.environ["CD_CONFIG"]) / "scenarios"
 
 PATIENCE = 30.0  # [s]; the machine may be busy
 SERVICES = {

@@ -11,7 +11,7 @@ import xacro
 import yaml
 from launch_ros.actions import Node
 
-from constrained_dynamics_bringup import controlled_robot, played_scenario, share
+from constrained_dynamics_bringup import controlled_robot, played_scenario, share, your_robot
 from constrained_dynamics_bringup.bringup import scenario_names
 from launch import LaunchContext
 
@@ -90,13 +90,52 @@ class LaunchArguments(unittest.TestCase):
             self.assertEqual("scenario_player", nodes[0].node_executable)
 
 
+class YourRobot(unittest.TestCase):
+    """The launch file of any robot."""
+
+    FOUR_BAR = {
+        "description": share("robots", "four_bar.urdf"),
+        "scenario": share("systems", "four_bar.yaml"),
+        "simulate": "true",
+    }
+
+    def test_when_description_and_scenario_are_given_expect_a_simulated_robot(self):
+        _, nodes = visit(your_robot(), **self.FOUR_BAR)
+        self.assertEqual(
+            ["robot_state_publisher", "ros2_control_node", "spawner", "static_transform_publisher", "rviz2"],
+            [node.node_executable for node in nodes],
+        )
+        self.assertEqual(["joint_state_broadcaster", "servo_constraint_controller"], spawned(nodes)[:2])
+
+    def test_when_controllers_are_given_expect_those(self):
+        _, nodes = visit(
+            your_robot(),
+            description=share("robots", "four_bar.urdf.xacro"),
+            controllers=share("controllers", "four_bar.yaml"),
+        )
+        self.assertEqual(["joint_state_broadcaster", "servo_constraint_controller"], spawned(nodes)[:2])
+
+    def test_when_files_are_missing_expect_errors_that_name_them(self):
+        for key in ("description", "scenario", "controllers"):
+            with self.subTest(key), self.assertRaises(ValueError) as caught:
+                visit(your_robot(), **{**self.FOUR_BAR, key: "/nowhere"})
+            self.assertIn(key, str(caught.exception))
+            self.assertIn("/nowhere", str(caught.exception))
+        with self.assertRaises(ValueError) as caught:
+            visit(your_robot(), **{**self.FOUR_BAR, "scenario": ""})
+        self.assertIn("scenario and controllers", str(caught.exception))
+        with self.assertRaises(ValueError) as caught:
+            visit(your_robot(), **{**self.FOUR_BAR, "simulate": "false"})
+        self.assertIn("<ros2_control>", str(caught.exception))
+
+
 class Files(unittest.TestCase):
     """The files that belong to a launch file fit together."""
 
     def test_descriptions_have_the_hardware_and_its_scenario(self):
         for name in ROBOTS:
             with self.subTest(name):
-                file = share("config", "robots", f"{name}.urdf.xacro")
+                file = share("robots", f"{name}.urdf.xacro")
                 for plugin in ("constrained_dynamics_ros/ConstrainedSystem", "driver/Robot"):
                     text = xacro.process_file(file, mappings={"plugin": plugin}).toxml()
                     robot = xml.fromstring(text)
@@ -105,25 +144,25 @@ class Files(unittest.TestCase):
                     if plugin == "driver/Robot":
                         self.assertIsNone(scenario)
                     else:
-                        prefix = "package://constrained_dynamics_bringup/"
+                        prefix = "package://constrained_dynamics_config/"
                         self.assertTrue(scenario.startswith(prefix))
                         share(*scenario[len(prefix) :].split("/"))
 
     def test_names_in_descriptions_are_unique(self):
         for name in ROBOTS:
-            robot = xml.fromstring(xacro.process_file(share("config", "robots", f"{name}.urdf.xacro")).toxml())
+            robot = xml.fromstring(xacro.process_file(share("robots", f"{name}.urdf.xacro")).toxml())
             for kind in ("link", "joint", "material"):
                 names = [item.get("name") for item in robot.findall(kind)]
                 self.assertEqual(sorted(set(names)), sorted(names), f"{name}: {kind}")
 
     def test_joints_of_controllers_are_joints_with_interfaces(self):
         for name in ROBOTS:
-            robot = xml.fromstring(xacro.process_file(share("config", "robots", f"{name}.urdf.xacro")).toxml())
+            robot = xml.fromstring(xacro.process_file(share("robots", f"{name}.urdf.xacro")).toxml())
             commands = {
                 joint.get("name"): bool(joint.findall("command_interface"))
                 for joint in robot.find("ros2_control").findall("joint")
             }
-            with open(share("config", "controllers", f"{name}.yaml"), encoding="utf-8") as file:
+            with open(share("controllers", f"{name}.yaml"), encoding="utf-8") as file:
                 sections = yaml.safe_load(file)
             for controller, section in sections.items():
                 parameters = section["ros__parameters"]
@@ -142,8 +181,8 @@ class Files(unittest.TestCase):
                     )
 
     def test_layouts_show_robot_frames_and_forces(self):
-        for file in sorted(os.listdir(share("config", "rviz"))):
-            with self.subTest(file), open(share("config", "rviz", file), encoding="utf-8") as text:
+        for file in sorted(os.listdir(share("rviz"))):
+            with self.subTest(file), open(share("rviz", file), encoding="utf-8") as text:
                 displays = yaml.safe_load(text)["Visualization Manager"]["Displays"]
                 kinds = {display["Class"].split("/")[1] for display in displays}
                 self.assertLessEqual({"RobotModel", "TF", "MarkerArray"}, kinds)

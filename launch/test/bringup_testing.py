@@ -10,13 +10,13 @@ import unittest
 
 import launch_testing.actions
 import rclpy
+from ament_index_python.packages import get_package_share_directory
 from controller_manager_msgs.srv import ListControllers, SwitchController
 from launch.actions import IncludeLaunchDescription, TimerAction
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from sensor_msgs.msg import JointState
 
 import launch
-from constrained_dynamics_bringup import share
 from constrained_dynamics_msgs.msg import ConstraintForces, ServoReference, ServoReferences, ServoState
 from constrained_dynamics_msgs.srv import SetConstraintActive
 
@@ -35,12 +35,12 @@ def isolate():
 def launched(name, **arguments):
     """Describe a test of launch/<name>.launch.py without RViz."""
     isolate()
+    folder = get_package_share_directory("constrained_dynamics_bringup")
+    file = os.path.join(folder, "launch", f"{name}.launch.py")
     arguments = {"rviz": "false", **{key: str(value) for key, value in arguments.items()}}
     return launch.LaunchDescription(
         [
-            IncludeLaunchDescription(
-                PythonLaunchDescriptionSource(share("launch", f"{name}.launch.py")), launch_arguments=arguments.items()
-            ),
+            IncludeLaunchDescription(PythonLaunchDescriptionSource(file), launch_arguments=arguments.items()),
             TimerAction(period=1.0, actions=[launch_testing.actions.ReadyToTest()]),
         ]
     )
