@@ -330,7 +330,7 @@ constexpr Kind kBox = {"box", box, 20, 500, false};
 constexpr Kind kSolo12 = {"solo12", solo12, 4, 100, true};
 constexpr Kind kGo2 = {"go2", go2, 4, 100, true};
 constexpr Kind kTwoBoxes = {"two_boxes", stack<2>, 4, 100, false};
-constexpr Kind kThreeBoxes = {"three_boxes", stack<3>, 4, 30, false};
+constexpr Kind kThreeBoxes = {"three_boxes", stack<3>, 1, 30, false};
 constexpr Kind kStack = {"stack", stack<5>, 1, 100, false};
 
 INSTANTIATE_TEST_SUITE_P(
