@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "constrained_dynamics/model/rigid_body_system.hpp"
-#include "constrained_dynamics/servo/pose_servo.hpp"
 #include "model/kinematic_tree.hpp"
 
 namespace constrained_dynamics
@@ -110,16 +109,16 @@ void ReferenceBounds::bound_joints(const ServoConstraint & servo)
 void ReferenceBounds::bound_reach(const ServoConstraint & servo)
 {
   const auto * robot = servo.system().as_robot();
-  const auto * pose = dynamic_cast<const PoseServo *>(&servo);
-  if (!robot || !pose)
+  const auto [frame_a, frame_b] = servo.frames();
+  if (!robot || frame_a < 0)
   {
     return;
   }
-  const Ball a = ball_of(*robot, pose->frame_a());
-  const Ball b = ball_of(*robot, pose->frame_b());
+  const Ball a = ball_of(*robot, frame_a);
+  const Ball b = ball_of(*robot, frame_b);
   // Rounding of a chain that is stretched out.
   constexpr double kRounding = 1.0 + 1e-9;
-  const TreeFramePlace & base = robot->tree().frames[static_cast<std::size_t>(pose->frame_b())];
+  const TreeFramePlace & base = robot->tree().frames[static_cast<std::size_t>(frame_b)];
   if (base.body < 0)
   {
     centre_ = base.rotation.transpose() * (a.centre - b.centre);

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
@@ -54,6 +55,7 @@ protected:
     const SystemData & data, ConstraintScratch & scratch, RowBlock & rows,
     ServoReference & out) const noexcept CD_NONBLOCKING override;
   void do_reset(ServoReference & reference) const override;
+  std::pair<int, int> do_frames() const override { return {frame_a(), frame_b()}; }
 
 private:
   class Target;

@@ -94,6 +94,8 @@ public:
   const std::vector<int> & force_rows() const { return force_rows_; }
   /// Whether the reference is the motion of a frame: x y z qx qy qz qw.
   bool has_pose_reference() const { return position_size_ == 7 && velocity_size_ == 6; }
+  /// Frames A and B of a pose reference; −1, −1 for other references.
+  std::pair<int, int> frames() const { return do_frames(); }
   /// Names of the values of a reference: the row labels, or x y z qx qy qz qw for a pose.
   std::vector<std::string> value_names() const;
   /// Names of their rates: the row labels, or x y z rx ry rz for a pose.
@@ -133,6 +135,7 @@ protected:
     const SystemData & data, ConstraintScratch & scratch, RowBlock & rows,
     ServoReference & out) const noexcept CD_NONBLOCKING = 0;
   virtual void do_reset(ServoReference & reference) const;
+  virtual std::pair<int, int> do_frames() const { return {-1, -1}; }
 
 private:
   std::string name_;
