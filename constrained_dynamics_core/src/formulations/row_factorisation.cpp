@@ -181,6 +181,7 @@ bool RowFactorisation::try_order(int nominal_rank, const RankOptions & options) 
       return false;
     }
   }
+  left_ = 0.0;
   for (Eigen::Index j = wanted; j < n && wanted < m; ++j)
   {
     const double left = factor_.col(j).segment(wanted, m - wanted).norm();
@@ -188,9 +189,10 @@ bool RowFactorisation::try_order(int nominal_rank, const RankOptions & options) 
     {
       return false;
     }
+    left_ = std::max(left_, left);
   }
+  left_ /= std::max(1.0, largest_pivot_);
   rank_ = wanted;
-  left_ = 0.0;
   dependency_.topLeftCorner(rank_, n - rank_) = -factor_.block(0, rank_, rank_, n - rank_);
   factor_.topLeftCorner(rank_, rank_)
     .triangularView<Eigen::Upper>()

@@ -141,7 +141,8 @@ Status RowScratch::finish(
 
 /// How far the worst row is missed, contradictions and dropped directions alike, relative to what
 /// the row is made of. Measured row by row: beside huge accelerations a contradiction of small ones
-/// would be lost.
+/// would be lost. What redundant rows miss because they drifted off the manifold is measured against
+/// all rows: such a row may consist of its drift alone.
 double RowScratch::worst_contradiction(const RowProblem & problem, double row_size) noexcept
   CD_NONBLOCKING
 {
@@ -172,8 +173,9 @@ double RowScratch::worst_contradiction(const RowProblem & problem, double row_si
   // which cancel, and leave it in u̇; that of what bodies that turn make of b.
   constexpr double kRoundings = 16.0 * std::numeric_limits<double>::epsilon();
   const double bias = problem.bias.cwiseProduct(problem.row_scale).norm();
-  const double noise =
-    kRowRounding * (problem.speed_square + bias + std::max(row_size, 1.0) * acceleration.norm());
+  const double size = bias + std::max(row_size, 1.0) * acceleration.norm();
+  const double noise = kRowRounding * (problem.speed_square + size);
+  const double drift = factorisation.dropped() * acceleration.lpNorm<1>();
   double worst = 0.0;
   for (Eigen::Index i = 0; i < m; ++i)
   {
@@ -181,7 +183,8 @@ double RowScratch::worst_contradiction(const RowProblem & problem, double row_si
     const double miss = scale * std::abs(row_miss(i));
     if (miss > noise + kRoundings * scale * row_freed(i))
     {
-      worst = std::max(worst, miss / (scale * row_terms(i) + problem.speed_square));
+      const double own = scale * row_terms(i) + problem.speed_square;
+      worst = std::max(worst, miss / (miss > noise + drift ? own : std::max(own, size)));
     }
   }
   return worst;

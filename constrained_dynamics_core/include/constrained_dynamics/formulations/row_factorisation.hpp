@@ -31,8 +31,9 @@ struct RankOptions
   /// manifold (stages of an integrator, measured states). Below this fraction they still count as
   /// redundant.
   double redundancy_tolerance = 1e-2;
-  /// Largest |A u̇ − b| of a row, relative to its own terms |b| + Σ|A_j u̇_j|, that is consistent.
-  /// Round-off and drift stay below it; rows that contradict each other exceed it.
+  /// Largest |A u̇ − b| of a row, relative to its own terms |b| + Σ|A_j u̇_j|, that is consistent;
+  /// relative to all rows if redundant rows that drifted apart explain it. Round-off and drift stay
+  /// below it; rows that contradict each other exceed it.
   double consistency_tolerance = 1e-6;
   /// Largest |K| (E4) for which a partition is kept; above it, a new partition is chosen.
   double partition_limit = 10.0;
@@ -89,6 +90,9 @@ public:
   /// σ_max/σ_min of the scaled rows without the dropped directions, estimated within a small
   /// factor; 1 if there are no rows.
   double condition() const { return condition_; }
+  /// Norm of the largest column of the scaled rows that was dropped as redundant: 0 or round-off on
+  /// the manifold, more off it.
+  double dropped() const { return left_ * (largest_pivot_ > 1.0 ? largest_pivot_ : 1.0); }
 
   /// β = R11⁻¹ (Hᵀ S b)_1; `beta` has r elements. The part of b outside the range of A is ignored.
   void particular(const ConstVectorRef & bias, VectorRef beta) noexcept CD_NONBLOCKING;
@@ -138,7 +142,7 @@ private:
   int partition_rows_ = kAnyRowCount;
   int repartition_count_ = 0;
   double largest_pivot_ = 0.0;
-  double left_ = 0.0;  // norm of the largest direction that was dropped
+  double left_ = 0.0;  // see dropped(); relative to the largest pivot if that is above 1
   double condition_ = 1.0;
   bool near_singular_ = false;
 };
