@@ -28,7 +28,8 @@ TEST(BodyMarkers, when_a_bicycle_is_drawn_expect_both_wheels_and_a_view_that_sta
   const Workspace workspace(*scenario.dynamics(), scenario.initial());
   BodyMarkers bodies(*scenario.dynamics(), "world", 1.0);
   ASSERT_FALSE(bodies.empty());
-  const auto & markers = bodies.write({}, workspace.system_data()).markers;
+  const auto & markers =
+    bodies.write(builtin_interfaces::msg::Time(), workspace.system_data()).markers;
   ASSERT_EQ(markers.size(), 4U);
   EXPECT_EQ(markers[0].type, Marker::LINE_LIST);
   EXPECT_GE(markers[0].points.size(), 6U);  // three joints
@@ -51,7 +52,8 @@ TEST(BodyMarkers, when_the_robot_is_fixed_expect_the_view_at_the_origin)
   const Scenario scenario = Scenario::load(kScenarios + "four_bar.yaml");
   const Workspace workspace(*scenario.dynamics(), scenario.initial());
   BodyMarkers bodies(*scenario.dynamics(), "world", 1.0);
-  EXPECT_FALSE(bodies.write({}, workspace.system_data()).markers.empty());
+  EXPECT_FALSE(
+    bodies.write(builtin_interfaces::msg::Time(), workspace.system_data()).markers.empty());
   EXPECT_EQ(bodies.view().transform.translation.x, 0.0);
 }
 
