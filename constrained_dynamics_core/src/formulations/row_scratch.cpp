@@ -141,8 +141,8 @@ Status RowScratch::finish(
 
 /// How far the worst row is missed, contradictions and dropped directions alike, relative to what
 /// the row is made of. Measured row by row: beside huge accelerations a contradiction of small ones
-/// would be lost. What redundant rows miss because they drifted off the manifold is measured against
-/// all rows: such a row may consist of its drift alone.
+/// would be lost. What redundant rows miss because they drifted off the manifold is measured
+/// against all rows: such a row may consist of its drift alone.
 double RowScratch::worst_contradiction(const RowProblem & problem, double row_size) noexcept
   CD_NONBLOCKING
 {
