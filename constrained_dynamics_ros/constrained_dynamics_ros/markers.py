@@ -29,7 +29,7 @@ def make_style(values):
     for name, value in values.items():
         default = getattr(style, name)
         if isinstance(default, list) and len(value) != len(default):
-            raise ValueError(f"markers: {name}: {list(value)}; allowed: {len(default)} numbers")
+            raise ValueError(f"markers.{name}: {list(value)}; allowed: {len(default)} numbers")
         setattr(style, name, list(value) if isinstance(default, list) else value)
     return style
 
@@ -39,7 +39,7 @@ class Markers:
 
     def __init__(self, dynamics, style, world_frame, lifetime):
         if not (math.isfinite(lifetime) and lifetime >= 0.0):
-            raise ValueError(f"markers: lifetime: {lifetime}; allowed: a number above 0, or 0")
+            raise ValueError(f"markers.lifetime: {lifetime}; allowed: a number above 0, or 0")
         self._drawing = cd.ForceDrawing(dynamics, style)
         self._lifetime = Duration(sec=int(lifetime), nanosec=int((lifetime - int(lifetime)) * 1e9))
         self._frame = world_frame

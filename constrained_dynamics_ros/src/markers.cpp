@@ -87,11 +87,11 @@ void check(const MarkerStyle & style)
   if (!(style.lifetime >= 0.0 && std::isfinite(style.lifetime)))
   {
     throw std::invalid_argument(
-      "markers: lifetime: " + std::to_string(style.lifetime) + "; allowed: a number above 0, or 0");
+      "markers.lifetime: " + std::to_string(style.lifetime) + "; allowed: a number above 0, or 0");
   }
   if (style.world_frame.empty())
   {
-    throw std::invalid_argument("markers: world_frame: ''; allowed: the name of a frame");
+    throw std::invalid_argument("markers.world_frame: ''; allowed: the name of a frame");
   }
 }
 

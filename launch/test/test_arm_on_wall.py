@@ -34,9 +34,9 @@ class ArmOnWall(BringupTest):
         arrows = [m for m in markers if m.ns == "force" and len(m.points) == 2]
         self.assertEqual(1, len(arrows))
         begin, end = arrows[0].points
-        # At the tip, on the wall, away from it.
-        self.assertLess(min(begin.x, end.x), 0.72 - 0.1)
-        self.assertAlmostEqual(0.72, max(begin.x, end.x), delta=0.01)
+        # It ends at the tip on the wall and comes out of the wall, away from the arm.
+        self.assertGreater(begin.x, 0.72 + 0.1)
+        self.assertAlmostEqual(0.72, end.x, delta=0.01)
 
     def test_4_goes_on_after_the_wall_was_switched_off_and_on(self):
         answer = self.set_constraint_active(SERVO, "wall", False)

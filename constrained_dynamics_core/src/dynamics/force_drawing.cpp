@@ -101,7 +101,7 @@ void demand(const char * name, double value, bool may_be_zero)
   if (!std::isfinite(value) || value < 0.0 || (value == 0.0 && !may_be_zero))
   {
     throw std::invalid_argument(
-      "markers: " + std::string(name) + ": " + std::to_string(value) +
+      "markers." + std::string(name) + ": " + std::to_string(value) +
       "; allowed: a number above 0" + (may_be_zero ? ", or 0" : ""));
   }
 }
@@ -113,7 +113,7 @@ void demand(const char * name, const Colour & colour)
     if (!(part >= 0.0F && part <= 1.0F))
     {
       throw std::invalid_argument(
-        "markers: " + std::string(name) + ": " + std::to_string(part) +
+        "markers." + std::string(name) + ": " + std::to_string(part) +
         "; allowed: 4 numbers from 0 to 1");
     }
   }
@@ -137,7 +137,7 @@ void check(const ForceStyle & style)
     if (!std::isfinite(position))
     {
       throw std::invalid_argument(
-        "markers: legend_position: " + std::to_string(position) + "; allowed: finite numbers");
+        "markers.legend_position: " + std::to_string(position) + "; allowed: finite numbers");
     }
   }
 }
