@@ -3,7 +3,9 @@
 
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace constrained_dynamics
@@ -17,5 +19,13 @@ int index_of_name(
 
 /// @throw std::invalid_argument for an empty or duplicate name.
 void check_names(const std::string & what, const std::vector<std::string> & names);
+
+/// The names that may have been meant by one that does not exist, nearest first; empty: none is
+/// near. The case of letters does not matter.
+std::vector<std::string> nearest_names(
+  std::string_view name, const std::vector<std::string> & names);
+
+/// "a, b, c"; if there are more than `most`, the first of them and their number.
+std::string listed_names(const std::vector<std::string> & names, std::size_t most);
 
 }  // namespace constrained_dynamics

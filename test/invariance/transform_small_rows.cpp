@@ -57,6 +57,36 @@ double small_size(Random & random)
   return random.chance(0.15) ? 0.0 : random.magnitude(1e-17, 1e-8);
 }
 
+int random_link(const Mechanism & mechanism, Random & random)
+{
+  return random.integer(0, static_cast<int>(mechanism.links.size()) - 1);
+}
+
+/// A frame at a random point of a link, added to the scenario.
+Frame add_point(
+  YAML::Node & scenario, const std::string & stem, const Mechanism & mechanism, int link,
+  Random & random)
+{
+  Frame frame{unused_name(scenario, stem), link, {}};
+  frame.pose.xyz = random.vector(1.0);
+  add_frame(scenario, frame.name, mechanism.body_name(link), frame.pose);
+  return frame;
+}
+
+/// A plane with this normal that the origin of the frame lies on, added to the scenario.
+void add_plane(
+  YAML::Node & scenario, const std::string & stem, const Mechanism & mechanism, const Frame & frame,
+  const Eigen::Vector3d & normal)
+{
+  YAML::Node plane;
+  plane["name"] = unused_name(scenario, stem);
+  plane["type"] = "point_on_plane";
+  plane["frame_a"] = frame.name;
+  plane["normal"] = node(normal);
+  plane["offset"] = text(normal.dot(mechanism.frame_pose(frame).translation()));
+  scenario["constraints"].push_back(plane);
+}
+
 /// c x − c x + s y: it could have the size 2 c and has s.
 std::optional<Changed> cancelling_formula(
   const Case & original, const Result & twin, Random & random)
@@ -98,7 +128,7 @@ std::optional<Changed> repeat_joint(const Case & original, Random & random)
     return std::nullopt;
   }
   const Mechanism & mechanism = *original.mechanism;
-  const int i = random.integer(0, static_cast<int>(mechanism.links.size()) - 1);
+  const int i = random_link(mechanism, random);
   const Link & link = mechanism.links[static_cast<std::size_t>(i)];
   const int parent = link.parent < 0 ? -2 - link.robot : link.parent;
   // y of both frames is the joint's axis; of a hinge they lie somewhere on it.
@@ -178,16 +208,8 @@ std::optional<Changed> keep_in_plane(const Case & original, Random & random)
   Changed result;
   result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
-  Frame frame{unused_name(scenario, "kept"), link, {}};
-  frame.pose.xyz = random.vector(1.0);
-  add_frame(scenario, frame.name, mechanism.body_name(link), frame.pose);
-  YAML::Node plane;
-  plane["name"] = unused_name(scenario, "nothing");
-  plane["type"] = "point_on_plane";
-  plane["frame_a"] = frame.name;
-  plane["normal"] = node(normal);
-  plane["offset"] = text(normal.dot(mechanism.frame_pose(frame).translation()));
-  scenario["constraints"].push_back(plane);
+  const Frame frame = add_point(scenario, "kept", mechanism, link, random);
+  add_plane(scenario, "nothing", mechanism, frame, normal);
   result.expected = size <= kNothing ? Expected::kSame : Expected::kSameOrNot;
   result.detail = "plane of the motion, tilt " + text(size);
   return result;
@@ -269,25 +291,17 @@ std::optional<Changed> almost_one_plane(const Case & original, Random & random)
     return std::nullopt;
   }
   const Mechanism & mechanism = *original.mechanism;
-  const int link = random.integer(0, static_cast<int>(mechanism.links.size()) - 1);
+  const int link = random_link(mechanism, random);
   const double angle = random.magnitude(1e-15, 1e-2);
   Changed result;
   result.changed = original;
   YAML::Node & scenario = result.changed.scenario;
-  Frame frame{unused_name(scenario, "on_planes"), link, {}};
-  frame.pose.xyz = random.vector(1.0);
-  add_frame(scenario, frame.name, mechanism.body_name(link), frame.pose);
+  const Frame frame = add_point(scenario, "on_planes", mechanism, link, random);
   const Eigen::Vector3d n = random.direction();
   for (const Eigen::Vector3d & normal :
        {n, Eigen::Vector3d(n + angle * n.cross(random.direction()).normalized())})
   {
-    YAML::Node plane;
-    plane["name"] = unused_name(scenario, "plane");
-    plane["type"] = "point_on_plane";
-    plane["frame_a"] = frame.name;
-    plane["normal"] = node(normal);
-    plane["offset"] = text(normal.dot(mechanism.frame_pose(frame).translation()));
-    scenario["constraints"].push_back(plane);
+    add_plane(scenario, "plane", mechanism, frame, normal);
   }
   result.expected = Expected::kJudge;
   result.detail = "two planes, angle " + text(angle);
@@ -304,9 +318,7 @@ std::optional<Changed> tilt_axis(const Case & original, Random & random)
   }
   auto mechanism = std::make_shared<Mechanism>(*original.mechanism);
   const double angle = random.magnitude(1e-15, 1e-2);
-  const std::size_t i =
-    static_cast<std::size_t>(random.integer(0, static_cast<int>(mechanism->links.size()) - 1));
-  Link & link = mechanism->links[i];
+  Link & link = mechanism->links[static_cast<std::size_t>(random_link(*mechanism, random))];
   link.axis = (link.axis + angle * link.axis.cross(random.direction()).normalized()).normalized();
   // All that was closed stays so: each frame B, and what the others go through, moves along.
   for (std::size_t k = 0; k < mechanism->constraints.size(); ++k)

@@ -57,16 +57,7 @@ Status Reduction::reduce(Evaluation & evaluation, ReductionParts parts) noexcept
   {
     return Status::kSizeMismatch;
   }
-  if (!evaluation.given_multipliers.allFinite())
-  {
-    return Status::kNonFiniteInput;
-  }
-  Status status = evaluation.ask_rows();
-  if (status != Status::kOk)
-  {
-    return status;
-  }
-  status = evaluation.ask_terms();
+  Status status = evaluation.ask_rows_and_terms();
   if (status != Status::kOk)
   {
     return status;

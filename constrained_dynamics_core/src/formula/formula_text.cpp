@@ -5,34 +5,11 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
+
+#include "names.hpp"
 
 namespace constrained_dynamics::detail
 {
-namespace
-{
-
-char lower(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::size_t edit_distance(std::string_view a, std::string_view b)
-{
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i)
-  {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j)
-    {
-      const std::size_t replaced = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
 
 std::size_t character_length(std::string_view text, std::size_t i)
 {
@@ -90,36 +67,19 @@ std::string suggestion(std::string_view name, const std::vector<std::string> & k
 {
   constexpr std::size_t kNear = 3;
   constexpr std::size_t kListed = 12;
-  std::vector<std::pair<std::size_t, std::string>> near;
-  const std::size_t limit = std::min<std::size_t>(3, name.size() / 2);
-  for (const std::string & candidate : known)
-  {
-    const std::size_t difference = candidate.size() > name.size() ? candidate.size() - name.size()
-                                                                  : name.size() - candidate.size();
-    if (difference > limit) continue;
-    const std::size_t distance = edit_distance(name, candidate);
-    if (distance <= limit) near.emplace_back(distance, candidate);
-  }
-  std::stable_sort(
-    near.begin(), near.end(), [](const auto & a, const auto & b) { return a.first < b.first; });
-  const auto written = [](const std::string & candidate)
-  { return is_formula_identifier(candidate) ? candidate : "`" + printable(candidate) + "`"; };
-  std::string result;
-  if (!near.empty())
-  {
-    for (std::size_t i = 0; i < std::min(near.size(), kNear); ++i)
-    {
-      result += (i == 0 ? "; did you mean " : ", ") + written(near[i].second);
-    }
-    return result + "?";
-  }
   if (known.empty()) return "; no names are declared";
-  for (std::size_t i = 0; i < std::min(known.size(), kListed); ++i)
+  const auto written = [](std::vector<std::string> names)
   {
-    result += (i == 0 ? "; known: " : ", ") + written(known[i]);
-  }
-  if (known.size() > kListed) result += ", ... (" + std::to_string(known.size()) + " in all)";
-  return result;
+    for (std::string & each : names)
+    {
+      if (!is_formula_identifier(each)) each = "`" + printable(each) + "`";
+    }
+    return names;
+  };
+  std::vector<std::string> near = nearest_names(name, known);
+  if (near.empty()) return "; known: " + listed_names(written(known), kListed);
+  near.resize(std::min(near.size(), kNear));
+  return "; did you mean " + listed_names(written(near), kNear) + "?";
 }
 
 [[noreturn]] void refuse(std::string_view text, std::size_t position, const std::string & message)

@@ -263,17 +263,7 @@ double RangeFactorisation::factor_pivoted(
   }
   for (Eigen::Index k = 0; k < rank; ++k)
   {
-    Eigen::Index longest = k;
-    double length = -1.0;
-    for (Eigen::Index j = k; j < cols; ++j)
-    {
-      const double norm = factor_.col(j).segment(k, rows - k).squaredNorm();
-      if (norm > length)
-      {
-        length = norm;
-        longest = j;
-      }
-    }
+    const Eigen::Index longest = k + longest_column(factor_.block(k, k, rows - k, cols - k)).first;
     if (longest != k)
     {
       factor_.col(k).head(rows).swap(factor_.col(longest).head(rows));

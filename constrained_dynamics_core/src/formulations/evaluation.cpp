@@ -201,6 +201,16 @@ Status Evaluation::ask_terms() noexcept CD_NONBLOCKING
   return status;
 }
 
+Status Evaluation::ask_rows_and_terms() noexcept CD_NONBLOCKING
+{
+  if (!given_multipliers.allFinite())
+  {
+    return Status::kNonFiniteInput;
+  }
+  const Status status = ask_rows();
+  return status == Status::kOk ? ask_terms() : status;
+}
+
 // ---- sizes -------------------------------------------------------------------------------------
 
 void Evaluation::row_sizes(VectorRef out) noexcept CD_NONBLOCKING

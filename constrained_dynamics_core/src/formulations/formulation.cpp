@@ -32,16 +32,7 @@ Status RowFormulation::do_solve(
   Evaluation & evaluation, FormulationData & data,
   Solution & solution) const noexcept CD_NONBLOCKING
 {
-  if (!evaluation.given_multipliers.allFinite())
-  {
-    return Status::kNonFiniteInput;
-  }
-  Status status = evaluation.ask_rows();
-  if (status != Status::kOk)
-  {
-    return status;
-  }
-  status = evaluation.ask_terms();
+  Status status = evaluation.ask_rows_and_terms();
   if (status != Status::kOk)
   {
     return status;

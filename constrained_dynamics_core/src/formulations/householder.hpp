@@ -3,6 +3,10 @@
 
 #pragma once
 
+#include <utility>
+
+#include <Eigen/Core>
+
 namespace constrained_dynamics
 {
 
@@ -22,6 +26,22 @@ inline void reflect(Columns && columns, const Essential & essential, double tau)
     column(0) -= size;
     rest -= size * essential;
   }
+}
+
+/// The longest column and the square of its norm; of equally long columns the first.
+template <typename Matrix>
+inline std::pair<Eigen::Index, double> longest_column(const Matrix & matrix) noexcept
+{
+  std::pair<Eigen::Index, double> longest{0, -1.0};
+  for (Eigen::Index j = 0; j < matrix.cols(); ++j)
+  {
+    const double norm = matrix.col(j).squaredNorm();
+    if (norm > longest.second)
+    {
+      longest = {j, norm};
+    }
+  }
+  return longest;
 }
 
 }  // namespace constrained_dynamics

@@ -211,18 +211,9 @@ void RowFactorisation::pivot(int nominal_rank, const RankOptions & options) noex
   double reference = 1.0;  // what scaled rows could have, or what several of them have together
   for (Eigen::Index k = 0; k < most; ++k)
   {
-    Eigen::Index best = k;
-    double best_norm = -1.0;
-    for (Eigen::Index j = k; j < n; ++j)
-    {
-      const double norm = factor_.col(j).segment(k, m - k).squaredNorm();
-      if (norm > best_norm)
-      {
-        best_norm = norm;
-        best = j;
-      }
-    }
-    best_norm = std::sqrt(best_norm);
+    const auto [offset, square] = longest_column(factor_.block(k, k, m - k, n - k));
+    const Eigen::Index best = k + offset;
+    const double best_norm = std::sqrt(square);
     if (k == 0)
     {
       largest_pivot_ = best_norm;

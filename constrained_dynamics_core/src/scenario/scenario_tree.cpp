@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "names.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -96,51 +98,10 @@ const std::vector<std::string> & scenario_keys()
   return keys;
 }
 
-namespace
-{
-
-/// Edit distance (Levenshtein).
-std::size_t edit_distance(const std::string & a, const std::string & b)
-{
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j)
-  {
-    row[j] = j;
-  }
-  for (std::size_t i = 1; i <= a.size(); ++i)
-  {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j)
-    {
-      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
-
 std::string nearest_name(const std::string & name, const std::vector<std::string> & names)
 {
-  constexpr std::size_t kLongest = 64;
-  std::string nearest;
-  std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
-  for (const std::string & known : names)
-  {
-    if (name.size() <= kLongest && known.size() <= kLongest)
-    {
-      const std::size_t d = edit_distance(name, known);
-      if (d < best)
-      {
-        best = d;
-        nearest = known;
-      }
-    }
-  }
-  return nearest;
+  const std::vector<std::string> near = nearest_names(name, names);
+  return near.empty() ? "" : near.front();
 }
 
 std::string suggest(const std::string & name, const std::vector<std::string> & names)
@@ -149,15 +110,10 @@ std::string suggest(const std::string & name, const std::vector<std::string> & n
   {
     return "; there are none";
   }
-  constexpr std::size_t kMostShown = 30;
+  constexpr std::size_t kMostListed = 30;
   const std::string nearest = nearest_name(name, names);
-  std::string all;
-  for (std::size_t i = 0; i < names.size() && i <= kMostShown; ++i)
-  {
-    all += i == kMostShown ? ", … (" + std::to_string(names.size()) + " in all)"
-                           : (i > 0 ? ", " : "") + names[i];
-  }
-  return (nearest.empty() ? "" : ", did you mean '" + nearest + "'?") + ("; allowed: " + all);
+  return (nearest.empty() ? "" : ", did you mean '" + nearest + "'?") +
+         ("; allowed: " + listed_names(names, kMostListed));
 }
 
 }  // namespace constrained_dynamics

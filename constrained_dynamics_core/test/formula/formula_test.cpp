@@ -307,6 +307,8 @@ TEST(Formula, when_input_is_wrong_expect_a_message_that_says_where_and_what)
     {"X + y", {"column 1", "unknown name 'X'", "did you mean x"}},
     {"sine(x)", {"unknown function 'sine'", "did you mean sin"}},
     {"Sqrt(x)", {"unknown function 'Sqrt'", "did you mean sqrt"}},
+    {"sqtr(x)", {"unknown function 'sqtr'", "did you mean sqrt?"}},
+    {"cso(x)", {"unknown function 'cso'", "did you mean cos"}},
     {"x(y)", {"column 1", "'x' is not a function"}},
     {"a(2)", {"'a' is not a function"}},
     {"`nope`", {"unknown name 'nope'"}},

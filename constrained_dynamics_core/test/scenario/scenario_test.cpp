@@ -707,6 +707,8 @@ std::vector<BadFile> bad_files()
     {"system: 3\n", {"system: 3", "allowed: a map"}},
     {"system: {}\n", {"nothing moves"}},
     {p + "run: {untl: 3}\n", {"run.untl", "did you mean 'until'?"}},
+    {p + "run: {UNTIL: 3}\n", {"run.UNTIL", "did you mean 'until'?"}},
+    {p + "run: {utnil: 3}\n", {"run.utnil", "did you mean 'until'?"}},
     {p + "run: 3\n", {"run: 3", "allowed: a map"}},
     {p + "run: {until: [1]}\n", {"run.until", "[1] (a list of 1)", "a number"}},
     {p + "run: {until: .nan}\n", {"run.until: .nan"}},

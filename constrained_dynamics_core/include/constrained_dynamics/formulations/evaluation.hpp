@@ -106,6 +106,9 @@ public:
   [[nodiscard]] Status ask_position_rows() noexcept CD_NONBLOCKING;
   /// Evaluates Q, P, G. Statuses: those of System::update_dynamics, kNoState.
   [[nodiscard]] Status ask_terms() noexcept CD_NONBLOCKING;
+  /// Evaluates rows and terms, which `motion_problem` and `passive_problem` need. Statuses: those
+  /// of both, kNonFiniteInput for given multipliers that are not finite.
+  [[nodiscard]] Status ask_rows_and_terms() noexcept CD_NONBLOCKING;
 
   /// The active rows and the forces as a row problem: h = P + G τ with the forces of given
   /// multipliers, b with driven speeds and stabilisation. @pre rows and terms are evaluated.
