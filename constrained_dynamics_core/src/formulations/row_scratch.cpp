@@ -21,8 +21,7 @@ RowScratch::RowScratch(int speed_count, int max_row_count)
   constraint_force(Eigen::VectorXd::Zero(speed_count)),
   multipliers(Eigen::VectorXd::Zero(max_row_count)),
   row_miss(Eigen::VectorXd::Zero(max_row_count)),
-  row_freed(Eigen::VectorXd::Zero(max_row_count)),
-  row_terms(Eigen::VectorXd::Zero(max_row_count))
+  freed_speeds(Eigen::VectorXd::Zero(speed_count))
 {
 }
 
@@ -139,51 +138,63 @@ Status RowScratch::finish(
   return judge(problem, options, rank_status, std::sqrt(row_squares), solution);
 }
 
-/// How far the worst row is missed, contradictions and dropped directions alike, relative to what
-/// the row is made of. Measured row by row: beside huge accelerations a contradiction of small ones
-/// would be lost. What redundant rows miss because they drifted off the manifold is measured
-/// against all rows: such a row may consist of its drift alone.
 double RowScratch::worst_contradiction(const RowProblem & problem, double row_size) noexcept
   CD_NONBLOCKING
 {
   const Eigen::Index m = problem.rows.rows();
+  auto miss = row_miss.head(m);
+  miss = -problem.bias;
+  for (Eigen::Index j = 0; j < problem.rows.cols(); ++j)
+  {
+    miss += problem.rows.col(j) * acceleration(j);
+  }
+  miss = miss.cwiseAbs().cwiseProduct(problem.row_scale);
+  const double bias = problem.bias.cwiseProduct(problem.row_scale).norm();
+  const double size = bias + std::max(row_size, 1.0) * acceleration.norm();
+  // Round-off of all rows, which are factored together, and of what turning bodies make of b, is
+  // no contradiction. Usually nothing else is left.
+  const double noise = kRowRounding * (problem.speed_square + size);
+  return (miss.array() > noise).any() ? worst_miss(problem, noise, size) : 0.0;
+}
+
+/// Measured row by row: beside huge accelerations a contradiction of small ones would be lost. What
+/// redundant rows miss because they drifted off the manifold is measured against all rows: such a
+/// row may consist of its drift alone.
+double RowScratch::worst_miss(const RowProblem & problem, double noise, double size) noexcept
+  CD_NONBLOCKING
+{
   const Eigen::Index n = problem.rows.cols();
-  const auto root = [&](Eigen::Index j) { return std::sqrt(problem.mass_matrix(j, j)); };
-  // What forces could accelerate is at most of this size over the root of the inertia.
+  // Forces that cancel leave round-off in u̇. What they could accelerate is at most of this size
+  // over the root of the inertia.
+  constexpr double kRoundings = 16.0 * std::numeric_limits<double>::epsilon();
   double force = 0.0;
   for (Eigen::Index j = 0; j < n; ++j)
   {
-    force += root(j) > 0.0 ? std::abs(problem.force(j)) / root(j) : 0.0;
+    const double root = std::sqrt(problem.mass_matrix(j, j));
+    force += root > 0.0 ? std::abs(problem.force(j)) / root : 0.0;
+    freed_speeds(j) = root;
   }
-  row_miss.head(m) = -problem.bias;
-  row_terms.head(m) = problem.bias.cwiseAbs();
-  row_freed.head(m).setZero();
-  for (Eigen::Index j = 0; j < n; ++j)
-  {
-    const double freed = root(j) > 0.0 ? force / root(j) : 0.0;
-    for (Eigen::Index i = 0; i < m; ++i)
-    {
-      const double term = problem.rows(i, j) * acceleration(j);
-      row_miss(i) += term;
-      row_terms(i) += std::abs(term);
-      row_freed(i) += std::abs(problem.rows(i, j)) * freed;
-    }
-  }
-  // Rounding contradicts nothing: that of all rows, which are factored together; that of forces
-  // which cancel, and leave it in u̇; that of what bodies that turn make of b.
-  constexpr double kRoundings = 16.0 * std::numeric_limits<double>::epsilon();
-  const double bias = problem.bias.cwiseProduct(problem.row_scale).norm();
-  const double size = bias + std::max(row_size, 1.0) * acceleration.norm();
-  const double noise = kRowRounding * (problem.speed_square + size);
+  freed_speeds = (freed_speeds.array() > 0.0).select(force / freed_speeds.array(), 0.0);
   const double drift = factorisation.dropped() * acceleration.lpNorm<1>();
   double worst = 0.0;
-  for (Eigen::Index i = 0; i < m; ++i)
+  for (Eigen::Index i = 0; i < problem.rows.rows(); ++i)
   {
-    const double scale = problem.row_scale(i);
-    const double miss = scale * std::abs(row_miss(i));
-    if (miss > noise + kRoundings * scale * row_freed(i))
+    const double miss = row_miss(i);
+    if (!(miss > noise))
     {
-      const double own = scale * row_terms(i) + problem.speed_square;
+      continue;
+    }
+    double terms = std::abs(problem.bias(i));  // of A u̇ − b, in absolute values
+    double freed = 0.0;                        // what A u̇ could be without constraint forces
+    for (Eigen::Index j = 0; j < n; ++j)
+    {
+      terms += std::abs(problem.rows(i, j) * acceleration(j));
+      freed += std::abs(problem.rows(i, j)) * freed_speeds(j);
+    }
+    const double scale = problem.row_scale(i);
+    if (miss > noise + kRoundings * scale * freed)
+    {
+      const double own = scale * terms + problem.speed_square;
       worst = std::max(worst, miss / (miss > noise + drift ? own : std::max(own, size)));
     }
   }

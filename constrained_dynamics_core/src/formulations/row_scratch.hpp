@@ -78,7 +78,9 @@ public:
     const RowProblem & problem, const RankOptions & options, Status rank_status, double row_size,
     RowSolution & solution) noexcept CD_NONBLOCKING;
 
-  /// Of `acceleration`, see RankOptions::consistency_tolerance; `row_size` as above.
+  /// How far `acceleration` misses the worst row, contradictions and dropped directions alike,
+  /// relative to what the row is made of (see RankOptions::consistency_tolerance); 0 where all
+  /// misses are round-off. `row_size` as above.
   double worst_contradiction(const RowProblem & problem, double row_size) noexcept CD_NONBLOCKING;
 
   Eigen::Index speed_count() const { return acceleration.size(); }
@@ -92,9 +94,12 @@ public:
   Eigen::VectorXd acceleration;
   Eigen::VectorXd constraint_force;
   Eigen::VectorXd multipliers;
-  Eigen::VectorXd row_miss;   // A u̇ − b
-  Eigen::VectorXd row_freed;  // what A u̇ could be without constraint forces
-  Eigen::VectorXd row_terms;  // what each element of it is made of, in absolute values
+  Eigen::VectorXd row_miss;      // S |A u̇ − b|
+  Eigen::VectorXd freed_speeds;  // bounds of what the forces would accelerate without constraints
+
+private:
+  /// The same for rows that are missed by more than `noise`; `size` is that of all rows.
+  double worst_miss(const RowProblem & problem, double noise, double size) noexcept CD_NONBLOCKING;
 };
 
 /// Common part of formulations with a root of the inertia: R⁻ᵀ A1ᵀ = U [T; 0], with which
