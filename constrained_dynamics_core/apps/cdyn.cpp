@@ -188,6 +188,7 @@ void add_types(CLI::App & app, std::optional<int> & exit_code)
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): outside of the try block only mistakes here throw
 int main(int argc, char ** argv)
 {
   // A reader that goes away shows as an error of write(), not as the end of this process.

@@ -81,6 +81,18 @@ def tidy_targets(what, commands):
     return sorted(targets), "changed since %s (%s)" % (base[:10], how)
 
 
+def clang_commands(database):
+    """Writes the compile commands without what only g++ knows. Returns their folder and our sources."""
+    entries = json.loads(database.read_text(encoding="utf-8"))
+    for entry in entries:
+        entry["command"] = entry["command"].replace(" -fno-tree-loop-vectorize", "")
+    folder = database.parent / "clang-tidy"
+    folder.mkdir(exist_ok=True)
+    (folder / database.name).write_text(json.dumps(entries), encoding="utf-8")
+    compiled = {entry["file"] for entry in entries}
+    return folder, {path for path in files(".cpp") if str(ROOT / path) in compiled}
+
+
 def clang_tidy(what, build, jobs, seconds):
     """Findings, and a sentence that says what was looked at."""
     if what == "none":
@@ -88,13 +100,9 @@ def clang_tidy(what, build, jobs, seconds):
     database = ROOT / build / "compile_commands.json"
     if not database.is_file():
         raise Skipped("%s/compile_commands.json is missing; `make build` makes it" % build)
-    commands = set()
-    for entry in json.loads(database.read_text(encoding="utf-8")):
-        path = Path(entry["file"])
-        if path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "build"):
-            commands.add(str(path.relative_to(ROOT)))
+    folder, commands = clang_commands(database)
     targets, sentence = tidy_targets(what, commands)
-    command = [program("clang-tidy"), "-p", str(database.parent), "--quiet"]
+    command = [program("clang-tidy"), "-p", str(folder), "--quiet"]
     end = time.monotonic() + seconds if seconds else None
 
     def look(path):
@@ -102,9 +110,10 @@ def clang_tidy(what, build, jobs, seconds):
             return None
         done = subprocess.run([*command, path], cwd=ROOT, capture_output=True, text=True)
         lines = (done.stdout + done.stderr).splitlines()
-        # Findings inside of Eigen are its own.
-        own = [line for line in lines if line.startswith(str(ROOT))]
-        return [line for line in own if ": warning:" in line or ": error:" in line]
+        # Findings inside of Eigen are its own; a source that cannot be read is a finding.
+        own = [line for line in lines if line.startswith(str(ROOT)) and "/.venv" not in line]
+        own = [line for line in own if ": warning:" in line or ": error:" in line]
+        return own or [line for line in lines if line.startswith("Error while processing")]
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         results = list(pool.map(look, targets))

@@ -18,6 +18,7 @@ Status normal_row(
   const RelativeMotionOf<S> & motion, const Eigen::Vector3d & normal, double offset,
   FrameRowOf<S> & row) noexcept
 {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): another type for other scalars
   const typename RelativeMotionOf<S>::Vector3 n = normal.cast<S>();
   row.position = n.dot(motion.position) - offset;
   row.velocity = n.dot(motion.velocity);

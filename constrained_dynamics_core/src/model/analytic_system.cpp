@@ -171,7 +171,7 @@ void FunctionSystem::check_affine_rates() const
   FunctionData data(coordinate_count(), speed_count(), input_count());
   const std::size_t n = data.u.size();
   Eigen::MatrixXd derivative[2];
-  for (double trial = 0.0; trial < 8.0; ++trial)
+  for (int trial = 0; trial < 8; ++trial)
   {
     try
     {
@@ -339,7 +339,7 @@ void FunctionSystem::do_normalise(VectorRef q) const noexcept CD_NONBLOCKING
   }
   catch (...)
   {
-    // Without a status to return, q as it stands is the best there is; its use will tell.
+    // There is no status to return: q stays as it is, and its next use reports the error.
   }
 }
 

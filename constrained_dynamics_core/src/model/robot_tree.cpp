@@ -58,7 +58,7 @@ void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProp
     a.inertia += inertia_b;
     return;
   }
-  // Parallel axes with the reduced mass of the two: no difference of large numbers.
+  // Parallel-axis theorem with the reduced mass of the two: no difference of large numbers.
   const Eigen::Vector3d com_b = X_ab * b.com;
   const Eigen::Vector3d d = com_b - a.com;
   const double reduced = a.mass * (b.mass / mass);
@@ -82,8 +82,8 @@ void check_mass_properties(const std::string & who, const MassProperties & mass)
     throw std::invalid_argument(who + ": its centre of mass or inertia is not finite");
   }
   const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> solver(mass.inertia, Eigen::EigenvaluesOnly);
-  const Eigen::Vector3d moments = solver.eigenvalues();  // ascending
-  // Descriptions carry some six digits, so that thin plates and rods miss the bounds by that much.
+  const Eigen::Vector3d & moments = solver.eigenvalues();  // ascending
+  // Descriptions have about six digits, so thin plates and rods violate the bounds by that much.
   const double slack = 1e-6 * moments(2);
   std::ostringstream text;
   text << who << ": the principal moments of its inertia about its centre of mass are "

@@ -39,7 +39,7 @@ struct JointProperties
   bool mimics = false;
 };
 
-/// A link together with the joint that holds it: X_parent_link = placement · motion(q).
+/// A link and the joint that connects it to its parent: X_parent_link = placement · motion(q).
 struct TreeNode
 {
   std::string link;  ///< empty for an inner node between two joints of the same body
@@ -62,12 +62,12 @@ struct TreeFrame
   Eigen::Isometry3d placement = Eigen::Isometry3d::Identity();
 };
 
-/// A robot as its description gives it, before merging; nodes in depth-first order.
+/// A robot as described, before links are merged; nodes in depth-first order.
 struct RobotTree
 {
   /// Where the description puts the whole robot; base and root nodes count from here.
   Eigen::Isometry3d placement = Eigen::Isometry3d::Identity();
-  /// What holds the robot to the world whatever its base is, for messages; empty: nothing.
+  /// What fixes the robot to the world regardless of its base, for messages; empty: nothing.
   std::string grounded;
   std::vector<TreeNode> nodes;
   std::vector<TreeFrame> frames;
@@ -75,7 +75,7 @@ struct RobotTree
   std::vector<std::string> warnings;
 };
 
-/// A joint whose child link is still to be added to a tree; null: the root link.
+/// A joint whose child link has not been added to the tree yet; null: the root link.
 template <typename Joint>
 struct OpenJoint
 {
@@ -110,7 +110,7 @@ void visit_depth_first(
 }
 
 /// Largest document that is read.
-constexpr std::size_t kMaxDocumentBytes = 10u * 1024u * 1024u;
+constexpr std::size_t kMaxDocumentBytes = std::size_t{10} * 1024 * 1024;
 
 /// Rz(yaw) Ry(pitch) Rx(roll), then the translation.
 Eigen::Isometry3d isometry(const Pose & pose);

@@ -312,14 +312,14 @@ private:
     }
   }
 
-  /// Changes what is not held until the rows hold.
+  /// Changes what is free until the rows are satisfied.
   void settle(bool position)
   {
     Eigen::VectorXd & x = position ? state_.q : state_.u;
     const Eigen::VectorXd given = x;
     AssemblyResult result = assemble(position);
     // The start may be a dead point, where no small change helps (x² + y² = 1 at y = 0 for given
-    // x); then other starts are tried, in a fixed order.
+    // x). Then other starts are tried, in a fixed order.
     constexpr int kOtherStarts = 24;
     const Eigen::VectorXd first = x;
     for (int k = 0; k < kOtherStarts && !(result.residual <= tolerance_); ++k)
@@ -333,7 +333,7 @@ private:
       }
       catch (const ScenarioError &)
       {
-        continue;  // rows have no value there
+        continue;  // the rows have no value there
       }
     }
     if (!(result.residual <= tolerance_))
@@ -343,17 +343,18 @@ private:
     }
   }
 
-  /// Moves what is not held to the k-th other start: a golden-ratio sequence, spread over (−1, 1),
-  /// another for each coordinate.
+  /// Moves what is free to the k-th alternative start: a golden-ratio sequence spread over (−1, 1),
+  /// a different one for each coordinate.
   static void move_start(int k, const std::vector<bool> & held, Eigen::VectorXd & x)
   {
+    const int distance = 1 + k / 8;  // grows with every eight starts
     for (std::size_t i = 0; i < held.size(); ++i)
     {
       if (!held[i])
       {
         const double place =
           std::fmod(0.618033988749895 * (k + 1) * static_cast<double>(i + 1), 1.0);
-        x(static_cast<Eigen::Index>(i)) += (1 + k / 8) * (2.0 * place - 1.0);
+        x(static_cast<Eigen::Index>(i)) += distance * (2.0 * place - 1.0);
       }
     }
   }

@@ -363,7 +363,7 @@ Status LimitedControls::solve(
     hessian_.diagonal().segment(inputs_, open_).setConstant(kSplitWeight * H.diagonal().maxCoeff());
     gradient_.setZero();
     gradient_.head(inputs_).noalias() -= H * desired.null_vector;
-    status = minimise(begin);
+    found = minimise(begin) == Status::kOk || found;
   }
   if (found)
   {

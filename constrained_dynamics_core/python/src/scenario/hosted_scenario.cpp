@@ -106,6 +106,7 @@ void bind_state(nb::class_<HostedScenario> & binding)
 
 void bind_hosted_scenario(nb::module_ & module)
 {
+  // NOLINTNEXTLINE(bugprone-throw-keyword-missing,bugprone-unused-raii): defines the type
   nb::exception<RequestError>(module, "RequestError", PyExc_ValueError);
   nb::class_<HostedScenario> binding(
     module, "HostedScenario",

@@ -158,7 +158,7 @@ const State & checked_state(const ServoLaw & law, const State & state)
   return state;
 }
 
-/// A ServoWorkspace that knows whose it is, so that Python cannot mix them up.
+/// A ServoWorkspace that knows its owner, so that Python cannot mix them up.
 struct OwnedServoWorkspace
 {
   OwnedServoWorkspace(std::shared_ptr<const ServoLaw> of, const State & state)
@@ -379,6 +379,7 @@ void bind_workspace(nb::module_ & module)
 
 void bind_input_law(nb::module_ & module)
 {
+  // NOLINTNEXTLINE(bugprone-unused-raii): defines the type
   nb::class_<InputLaw>(module, "InputLaw", "Inputs τ as a function of the state.");
   nb::class_<ServoInputLaw::Counts>(
     module, "ServoCounts", "How often a law could not realise its tasks.")

@@ -13,7 +13,7 @@
 #include "servo/gain_argument.hpp"
 
 /// @file
-/// What shall be done: servo-constraints, tasks, null-space terms.
+/// Desired motions and forces: servo-constraints, tasks, null-space terms.
 
 namespace constrained_dynamics::python
 {
@@ -108,6 +108,7 @@ void bind_servo_constraints(nb::module_ & module)
 
 void bind_null_space(nb::module_ & module)
 {
+  // NOLINTNEXTLINE(bugprone-unused-raii): defines the type
   nb::class_<NullSpaceTerm>(
     module, "NullSpaceTerm",
     "A part of y, what to do with the controls that are left open (E15): y = Gᵀ f.");
