@@ -36,7 +36,7 @@ def constraint(
 
 
 def declaration(function):
-    """One function as a stub: parameters one a line, defaults as dots."""
+    """One function as a stub: one parameter per line, defaults as dots."""
     lines, is_keyword = [], False
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not is_keyword:
@@ -49,7 +49,7 @@ def declaration(function):
 
 
 def load(folder):
-    """The module constraint_types, without what the package imports besides it."""
+    """The module constraint_types, without importing the rest of the package."""
     package = types.ModuleType("constrained_dynamics")
     package.__path__ = [str(folder)]
     sys.modules["constrained_dynamics"] = package

@@ -13,8 +13,8 @@
 namespace constrained_dynamics
 {
 
-/// Writes JSON, two blanks a level. Numbers have 17 significant digits, so that reading gives the
-/// same double; what is not finite becomes null.
+/// Writes JSON with two blanks per level. Numbers have 17 significant digits, so that reading gives
+/// the same double; numbers that are not finite become null.
 class JsonWriter
 {
 public:
@@ -37,7 +37,7 @@ public:
   JsonWriter & value(bool flag) { return raw(flag ? "true" : "false"); }
   JsonWriter & value(const std::string & string) { return raw(quote(string)); }
   JsonWriter & value(const char * string) { return raw(quote(string)); }
-  /// A JSON value that was written before, with its line ends.
+  /// A JSON value that is written already, with its line ends.
   JsonWriter & value_as_is(const std::string & json)
   {
     separate();
@@ -61,7 +61,7 @@ public:
     return raw(
       "[" + number(vector.x()) + ", " + number(vector.y()) + ", " + number(vector.z()) + "]");
   }
-  /// A list of rows, one a line.
+  /// A list of rows, one per line.
   JsonWriter & value(const Eigen::MatrixXd & matrix)
   {
     begin_array();

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""Force and torque arrows as markers. What is drawn is the core's ForceDrawing, as for the C++ nodes."""
+"""Force and torque arrows as markers. The core's ForceDrawing decides what is drawn, as for the C++ nodes."""
 
 import math
 
@@ -18,7 +18,7 @@ KINDS = {"arrow": Marker.ARROW, "sphere": Marker.SPHERE, "text": Marker.TEXT_VIE
 
 
 def style_default(name):
-    """The default of a parameter; colours, which the core has in single precision, as they are written."""
+    """The default of a parameter. Colours have single precision in the core and are rounded to six digits."""
     value = getattr(cd.ForceStyle(), name)
     return [round(part, 6) for part in value] if isinstance(value, list) else value
 

@@ -92,7 +92,7 @@ class JointMessages:
         system = hosted.scenario.system
         self.state = JointState(name=system.coordinate_names)
         self.torques = JointState(name=system.input_names)
-        # Efforts of the coordinates that inputs are named after; 0 of the others.
+        # Efforts of coordinates that have an input of the same name; 0 for the others.
         inputs = {name: i for i, name in enumerate(system.input_names)}
         self._inputs = [inputs.get(name) for name in system.coordinate_names]
 

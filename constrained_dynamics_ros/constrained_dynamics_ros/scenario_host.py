@@ -6,7 +6,7 @@
     scenario_host --ros-args -p scenario:=four_bar -p real_time_factor:=0.5
 
 Topics, services, types, QoS and parameters are those of the C++ node scenario_player (doc/ros.md).
-Everything happens in one thread: a request is met between two cycles.
+Everything happens in one thread; requests are handled between two cycles.
 """
 
 import math
@@ -36,8 +36,8 @@ from constrained_dynamics_msgs.srv import ApplyImpulse, SetConstraintActive, Ste
 from . import messages
 from .markers import STYLE_NAMES, Markers, make_style, style_default
 
-# Simulated time of one cycle at most, in periods of it: what is missed beyond is given up, so that a
-# slow machine answers requests all the same.
+# Most simulated time per cycle, in periods. A slow machine drops the rest, so that it still answers
+# requests.
 MOST_PERIODS = 5.0
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 
@@ -198,7 +198,7 @@ class ScenarioHost(Node):
             )
 
     def _stamp(self, simulated=None):
-        """Of now, or of a simulated time; wall clock unless this node is the clock."""
+        """Stamp of the current or of a simulated time; wall clock unless this node is the clock."""
         if self._has_clock:
             return messages.to_time(self._hosted.time if simulated is None else simulated)
         now = self.get_clock().now().nanoseconds * 1e-9
@@ -214,7 +214,7 @@ class ScenarioHost(Node):
         self._joints.write(hosted, stamp)
         self._joint_publisher.publish(self._joints.state)
         self._torque_publisher.publish(self._joints.torques)
-        # Listeners of transforms complain about stamps that come twice.
+        # Transform listeners complain about repeated stamps.
         if self._tf_publisher and stamp != self._last_tf_stamp:
             self._last_tf_stamp = stamp
             self._tf_publisher.publish(self._transforms.write(hosted, stamp))
@@ -361,7 +361,7 @@ def find_scenario(name):
 
 def main(arguments=None):
     """Exit codes as cdyn: 0, 2 for bad input."""
-    # Of rclpy's own handlers, an interrupt may come out anywhere; here it ends the loop.
+    # With rclpy's own handlers an interrupt may surface anywhere; here it ends the loop.
     stopped = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.append(True))

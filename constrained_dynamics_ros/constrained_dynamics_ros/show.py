@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""Starts scenario_host for a few seconds and shows what is on the air: topics with types and rates, services,
+"""Starts scenario_host for a few seconds and shows what it publishes: topics with types and rates, services,
 and one message of constraint forces.
 
     python -m constrained_dynamics_ros.show [scenario]
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-# Before rclpy: this machine only, and nobody else's nodes.
+# Set before rclpy is imported: see only this machine, and no other nodes on it.
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 os.environ.setdefault("ROS_DOMAIN_ID", "87")
 
@@ -35,7 +35,7 @@ def message_class(name):
 
 
 def topics_of_host(node):
-    """Pairs of topic and type; empty while the host is not there."""
+    """Pairs of topic and type; empty until the host is up."""
     try:
         found = node.get_publisher_names_and_types_by_node("scenario_host", "/")
     except rclpy._rclpy_pybind11.NodeNameNonExistentError:
@@ -44,7 +44,7 @@ def topics_of_host(node):
 
 
 def wait_for_host(node, host):
-    """Its topics, once no more of them turn up."""
+    """Its topics, once no more of them appear."""
     begin = changed = time.monotonic()
     topics = []
     while time.monotonic() < begin + FIRST_WAIT and host.poll() is None:

@@ -42,7 +42,7 @@ def _read_parameters(path):
 
 
 def _written(parameters):
-    """Give the path of a file with the parameters."""
+    """Write the parameters to a file and give its path."""
     folder = tempfile.mkdtemp(prefix="constrained_dynamics_")
     path = os.path.join(folder, "controllers.yaml")
     with open(path, "w", encoding="utf-8") as file:

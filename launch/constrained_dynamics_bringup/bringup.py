@@ -80,7 +80,7 @@ def split_names(value):
 
 
 def _description(name, plugin, scenario, controllers):
-    # Broadcasters command nothing: then the simulated robot moves by itself.
+    # Broadcasters command nothing, so the simulated robot moves by itself.
     is_driven = any(not controller.endswith("broadcaster") for controller in controllers)
     mappings = {"plugin": plugin, "wait_for_controller": "true" if is_driven else "false"}
     if scenario:
@@ -100,18 +100,18 @@ def robot_nodes(description, parameters, cycles, clock, controllers, scenario=""
     Give the nodes of a robot under ros2_control: its state, controller_manager and a spawner.
 
     description: URDF text. parameters: file of controller_manager and controllers.
-    cycles, clock: parameters that win over those of the file. controllers: names to start.
+    cycles, clock: parameters that override those of the file. controllers: names to start.
     scenario: of the controllers; empty: the one that their parameters name.
     """
-    # A scenario given on the command line is the controllers' as well as the hardware's.
+    # A scenario given on the command line applies to the controllers and to the hardware.
     given = [f"--controller-ros-args=-p scenario:={scenario}"] if scenario else []
     return [
         Node(
             package="robot_state_publisher",
             executable="robot_state_publisher",
-            # Faster than the markers of forces (30 Hz): else they run ahead of the robot in RViz.
+            # Faster than the force markers (30 Hz), which would otherwise run ahead of the robot in RViz.
             parameters=[{"robot_description": description, "publish_frequency": 100.0}, clock],
-            # Without it there is no robot.
+            # Nothing works without it.
             on_exit=Shutdown(reason="robot_state_publisher ended"),
         ),
         Node(

@@ -83,7 +83,7 @@ def default_parameters(description, scenario):
     if not joints:
         raise ValueError("launch argument description: no joint can be driven; allowed is a robot with at least one")
 
-    # Lists of their own: YAML would write a list that is there twice as an alias, which rcl refuses.
+    # Separate lists: YAML would write a repeated list as an alias, which rcl refuses.
     def model():
         return {"scenario": scenario, "joints": list(joints)}
 
@@ -96,7 +96,7 @@ def default_parameters(description, scenario):
         "controller_manager": {
             "ros__parameters": {"update_rate": 500, **{name: {"type": kind} for name, kind in types.items()}}
         },
-        # Without names it would publish the forces that controllers export as state interfaces, too.
+        # Without names it would also publish the forces that controllers export as state interfaces.
         "joint_state_broadcaster": {
             "ros__parameters": {"joints": list(joints), "interfaces": ["position", "velocity", "effort"]}
         },

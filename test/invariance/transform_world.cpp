@@ -98,7 +98,7 @@ void turn_formulas(const Eigen::Isometry3d & X, YAML::Node node)
   }
 }
 
-/// Wrenches from outside that are given in axes of the world.
+/// External wrenches that are given in world axes.
 void turn_external(const Eigen::Isometry3d & X, YAML::Node externals)
 {
   for (YAML::Node external : externals)

@@ -33,7 +33,7 @@ _SCENARIOS = _Path(__file__).parent / "config" / "scenarios"
 _ROBOTS = _SCENARIOS.parent / "robots"
 
 # Scenarios name robots of the package example-robot-data; where it is installed beside this package, it is
-# found without further ado.
+# found automatically.
 if "EXAMPLE_ROBOT_DATA" not in _os.environ:
     _robots = _Path(_sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots")
     if _robots.is_dir():

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-# Importing the package names the robots of example-robot-data in the environment, where they are installed.
+# Importing the package sets the environment variable that locates example-robot-data, if installed.
 import constrained_dynamics  # noqa: F401
 
 

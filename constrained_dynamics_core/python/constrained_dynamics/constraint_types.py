@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""One function for each type of constraint, made from what the core says about the type.
+"""One function for each type of constraint, generated from the descriptions of the types in the core.
 
     cd.KnifeEdge("blade", system, "tip", axis=[0, 1, 0])
     cd.constraint("knife_edge", "blade", system, frame_a="tip", axis=[0, 1, 0])   # the same

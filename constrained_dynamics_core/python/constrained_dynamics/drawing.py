@@ -28,7 +28,7 @@ class Arrow:
 
 
 class Drawing:
-    """Everything that moves or stands in the scene, at the chosen output times `index` of a record."""
+    """Everything in the scene, moving or fixed, at the chosen output times `index` of a record."""
 
     def __init__(self, record, index, shapes=()):
         self.system = record.dynamics.system
@@ -93,7 +93,7 @@ class Drawing:
         return list(dict.fromkeys(frames))
 
     def _tool_sticks(self):
-        """From moving links to the frames of constraints that stand away from them."""
+        """Sticks from moving links to the frames of constraints at a distance from them."""
         moving = set(self._ends())
         out = []
         for frame in self._constraint_frames():
@@ -104,7 +104,7 @@ class Drawing:
         return out
 
     def _carrier(self, frame):
-        """The moving link that a frame is fixed to: its pose in it never changes; None for no such link."""
+        """The moving link that a frame is fixed to, in which its pose never changes; None if there is none."""
         names = [child for child, _ in self._joints()]
         if not names:
             return None
@@ -116,7 +116,7 @@ class Drawing:
         return None
 
     def _draw_free_bodies(self, place, drawn, extent):
-        """A ball for a body without shape and joint, so that it is visible."""
+        """Makes a body without shape and joint visible as a ball."""
         jointed = {name for pair in self._joints() for name in pair}
         rolls = {a for part, a, _ in self._parts() if part.kind in ("sphere", "disk", "ellipsoid")}
         for name in getattr(self.system, "link_names", []):
@@ -187,7 +187,7 @@ class Drawing:
         size = np.ptp(flat, axis=0) + max(0.35 * self._extent(), 0.3 * float(np.ptp(flat, axis=0).max()))
         pose = np.eye(4)
         pose[:3, :3] = rotation
-        # A hair behind the plane, so that what touches it stays visible.
+        # Slightly behind the plane, so that what touches it stays visible.
         pose[:3, 3] = rotation[:, :2] @ middle + normal * (offset - 0.002 * self._extent())
         self.shapes.append(Shape("box", b, pose, (*size, 1e-3 * self._extent()), (0.93, 0.9, 0.82), 0.75))
         if b == "world":
@@ -328,7 +328,7 @@ class Drawing:
         self.flat = (high - low)[1] < 0.05 * self.radius
 
     def camera(self):
-        """Where to look from: in front of the planes, from above; straight at what moves in x and z only."""
+        """The viewpoint: in front of planes and from above; at a right angle for motion in x and z only."""
         distance = 2.1 * self.radius
         if self.flat and not self.normals:
             direction = np.array([0.12, -1.0, 0.12])
@@ -343,7 +343,7 @@ class Drawing:
         return self.centre + distance * direction, self.centre
 
     def _scale(self):
-        """Metres of arrow per newton (newton metre), a round number; the largest arrow is a good part of the scene."""
+        """Metres of arrow per newton (newton metre), a round number; the largest arrow is prominent in the scene."""
         self.scales = {}
         for kind in ("force", "torque"):
             sizes = [arrow.largest for arrow in self.arrows if arrow.kind == kind]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""A scenario that runs in real time, and the commands that change it meanwhile; view.py shows it."""
+"""A scenario that runs in real time, and the commands that change it while it runs; view.py shows it."""
 
 import threading
 import time
@@ -15,10 +15,10 @@ from .rotations import quaternions
 
 FRAME_RATE = 60.0  # [1/s] at which the run is advanced
 LONGEST_FRAME = 0.1  # [s] of simulated time at once
-LONGEST_WORK = 0.05  # [s] of computation at once, so that commands are heard
+LONGEST_WORK = 0.05  # [s] of computation at once, so that commands are answered
 PREVIEW_TIME = 10.0  # [s] simulated for the size of the scene, at most
 PREVIEW_WALL_TIME = 2.0  # [s] of computation that this may take
-NOBODY_LOOKS = 3.0  # [s] without a question after which the run waits
+NOBODY_LOOKS = 3.0  # [s] without a request after which the run pauses
 
 
 GRAVITY = "gravity"
@@ -37,7 +37,7 @@ class LiveRun:
         self._tasks = {}
         self._running, self._speed, self._note = True, 1.0, ""
         self._asked, self._factor = -NOBODY_LOOKS, 1.0
-        self._pace = 0.01  # simulated seconds a second of computation; learned
+        self._pace = 0.01  # simulated seconds per second of computation; measured
         self._stop = threading.Event()
         self._thread = self._drawing = None
         self._load()
@@ -67,14 +67,14 @@ class LiveRun:
         return "parameters.%s=%.17g" % (name, value)
 
     def parameters(self):
-        """Name and value of all that has a slider: the parameters of the file, and the gravity of robots."""
+        """Name and value of everything with a slider: the parameters of the file, and the gravity of robots."""
         values = dict(self.scenario.parameters)
         if self._gravity is not None and isinstance(self._system, _core.RigidBodySystem) and GRAVITY not in values:
             values[GRAVITY] = self._parameters.get(GRAVITY, float(np.linalg.norm(self._gravity)))
         return values
 
     def _restart(self, state):
-        """Begins at a state, with the constraints and tasks as they were switched."""
+        """Starts at a state, with constraints and tasks switched on and off as before."""
         self._simulation = self.scenario.make_simulation()
         self._simulation.start(state)
         self._check(self._simulation.evaluate(), "the state")
@@ -84,7 +84,7 @@ class LiveRun:
             self._simulation.servo.set_enabled(name, enabled)
 
     def drawing(self, shapes=()):
-        """A drawing of one instant, sized and lit for a preview of the run; sets what `state` gives."""
+        """A drawing of one instant, scaled for a preview of the run; determines what `state` returns."""
         with self._lock:
             scenario, begin = self.scenario, self.scenario.initial.time
         duration = max(min(scenario.run_settings.until - begin, PREVIEW_TIME), scenario.run_settings.step)
@@ -142,7 +142,7 @@ class LiveRun:
             arrows.sort(key=lambda pair: pair[0].kind)
             drawing.arrows = [arrow for arrow, _ in arrows[:MOST_ARROWS]]
             self._sources = [source for _, source in arrows[:MOST_ARROWS]]
-        # Pushes and sliders make forces larger than those of the preview.
+        # Pushes and sliders can make forces larger than in the preview.
         for kind in {arrow.kind for arrow in drawing.arrows}:
             drawing.scales[kind] = 0.5 * drawing.scales.get(kind, 0.02 * drawing.radius)
 
@@ -228,7 +228,7 @@ class LiveRun:
         self._speed = _number("speed", value, 0.001, 100.0)
 
     def _set_parameter(self, name, value):
-        """Continues with another value from the present state; from the start if the rows do not permit that."""
+        """Continues with another value from the current state, or from the start if the rows do not permit that."""
         known = self.parameters()
         if name not in known:
             raise ValueError("there is no parameter %r; there are %s" % (name, ", ".join(known)))
@@ -251,7 +251,7 @@ class LiveRun:
         dynamics, workspace = self.scenario.dynamics, self.scenario.make_workspace()
         for name, active in self._switched.items():
             dynamics.set_active(name, active, workspace)
-        for contact in self._managed:  # found anew by the simulation
+        for contact in self._managed:  # the simulation finds it again
             dynamics.set_active(contact, False, workspace)
         q = dynamics.project_position(state.q, workspace=workspace, time=state.time)
         u = dynamics.project_velocity(q, state.u, workspace=workspace, time=state.time)
@@ -305,7 +305,7 @@ class LiveRun:
         return [name for name in names if np.abs(at.frame_jacobian(name)[:3]).max(initial=0.0) > 1e-9] or names
 
     def description(self):
-        """What does not change: names, and the parameters of the file."""
+        """What stays constant: names, and the parameters of the file."""
         servo = self._simulation.servo
         return {
             "parameters": [{"name": name, "value": value} for name, value in self.parameters().items()],
@@ -441,7 +441,7 @@ def _repr(value):
 
 
 def _gravity(path, overrides):
-    """Gravity of the scene of a scenario file, where it is given as three numbers or not at all; else None."""
+    """Gravity of a scenario file if it is given as three numbers or not at all, otherwise None."""
     import yaml
 
     with open(path, encoding="utf-8") as file:

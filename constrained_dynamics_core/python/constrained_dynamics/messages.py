@@ -3,8 +3,8 @@
 
 """Messages of ROS 2 as bytes, for recordings: their definitions, and templates of their CDR form.
 
-In one run almost nothing of a message changes its length: names, links and labels stay. A template is laid
-out once, and a message is a copy of it with its numbers put in place.
+Within a run almost no field of a message changes its length: names, links and labels stay the same. A template is
+laid out once, and each message is a copy of it with new numbers.
 """
 
 import struct
@@ -38,7 +38,7 @@ def _text(kind):
 
 
 def _parts(kind):
-    """Message types that a definition names."""
+    """Message types that a definition refers to."""
     package = kind.split("/")[0]
     for line in _text(kind).splitlines():
         words = line.split("#")[0].split()
@@ -77,7 +77,7 @@ class Template:
     def _align(self, size):
         self._body += b"\0" * (-len(self._body) % size)
 
-    # ---- fields, in the order of the definition; what is not given a value here is filled by `encode`
+    # ---- fields, in the order of the definition; `encode` fills those that get no value here
 
     def doubles(self, count):
         self._align(8)

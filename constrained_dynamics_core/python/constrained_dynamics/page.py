@@ -28,7 +28,7 @@ from .shapes import scenario_robots, urdf_shapes
 MOST_FRAMES = 500
 MOST_SAMPLES = 1000
 MOST_LINES = 8
-# Below this nothing can be told from zero in double precision; zeros are drawn here.
+# Below this, values cannot be told from zero in double precision; zeros are drawn here.
 FLOOR = 1e-17
 
 
@@ -53,7 +53,7 @@ class Blob:
 def write_page(record, path, *, title="run", description="", shapes=(), notes=(), libraries=None):
     """Writes the page of a Record; returns its size in bytes.
 
-    shapes: of shapes.urdf_shapes, for instance; links without shapes are drawn as sticks between joints.
+    shapes: e.g. from shapes.urdf_shapes; links without shapes are drawn as sticks between joints.
     libraries: where the page finds what write_libraries wrote, as seen from the page; None puts them into the page.
     """
     if len(record) < 2:
@@ -77,7 +77,7 @@ def write_page(record, path, *, title="run", description="", shapes=(), notes=()
 
 
 def fill_template(name, title, description, data, blob, libraries=None):
-    """The text of a page out of the template name.html, with the program name.js; libraries as write_page."""
+    """The text of a page from the template name.html and the program name.js; libraries as in write_page."""
     folder = Path(__file__).parent
 
     def own(file):
@@ -155,7 +155,7 @@ def _meshcat():
 
 
 def _licences():
-    """Of meshcat with what it contains; plotly's stands in its own first lines."""
+    """Licences of meshcat and its contents; that of plotly is in its own first lines."""
     return _library("meshcat", "viewer/LICENSE") + _library("meshcat", "viewer/dist/main.min.js.LICENSE.txt")
 
 
@@ -299,7 +299,7 @@ def _force_lines(record, index, time):
 
 
 def _impulse_marks(record):
-    """The impulses of impacts, a mark each."""
+    """The impulses of impacts, one mark each."""
     constraints = record.dynamics.constraints
     marks = []
     for i in range(len(constraints)):
@@ -317,7 +317,7 @@ def _impulse_marks(record):
 
 
 def _work_of_inputs(record):
-    """Integral of τ q̇ over the output times; None where an input is not that of a joint."""
+    """Integral of τ q̇ over the output times; None if an input does not belong to a joint."""
     speeds = record.speed_names
     if not record.input_names or any("d" + name not in speeds for name in record.input_names):
         return None

@@ -25,7 +25,7 @@ def record_scenario(scenario, path, *, until=None, output_interval=None, **optio
     interval = scenario.run_settings.output_interval if output_interval is None else output_interval
     if not interval > 0.0:
         raise ValueError("output_interval is %r; allowed: above 0" % (interval,))
-    # The caller can wait: a run shall lose nothing, however fast it is.
+    # The caller can wait, so no record of a run is lost, however fast it is.
     with Recorder(path, simulation.dynamics, **options) as recorder:
         status = simulation.evaluate()
         count = 0

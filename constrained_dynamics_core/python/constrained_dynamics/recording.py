@@ -17,9 +17,9 @@
 | /constraint_forces | constrained_dynamics_msgs/ConstraintForces | every constraint; `sequence` numbers the records |
 | /constraint_events | constrained_dynamics_msgs/ConstraintEvent | impacts, contacts, switches |
 
-A thread of its own writes. What the disk does not take in time is lost, counted and seen as a gap in the numbers;
-nothing is lost silently and the caller never waits. Chunks are handed to the system as they fill, so that a file
-whose writer was killed is readable up to the last of them (at most `chunk_size` bytes before the end).
+A separate thread writes. Records that the disk does not take in time are lost; they are counted and leave a gap in
+the numbers. Nothing is lost silently, and the caller never waits. Chunks go to the operating system as they fill: if
+the writer is killed, the file is readable up to the last chunk (at most `chunk_size` bytes are missing).
 """
 
 import os
@@ -76,7 +76,7 @@ class Encoder:
         return np.arange(self.slices[name].start, self.slices[name].stop)
 
     def _numbers(self, sample):
-        """What messages pick their numbers from: the sample, its opposite (what acts on B) and a zero."""
+        """Source of the numbers in messages: the sample, its negative (what acts on B) and a zero."""
         return np.concatenate([sample, -sample, [0.0]])
 
     # ---- joint states and frames -----------------------------------------------------------------
@@ -84,7 +84,7 @@ class Encoder:
     def _lay_out_joints(self):
         names, speeds, inputs = self._system.coordinate_names, self._system.speed_names, self._system.input_names
         count = len(names)
-        # An input acts on the coordinate of its own name; others are not efforts of joints.
+        # An input acts on the coordinate of the same name; other inputs are not efforts of joints.
         first = self.slices["inputs"].start
         efforts = [
             first + inputs.index(name) if name in inputs and "d" + name in speeds else 2 * self.size for name in names
@@ -126,7 +126,7 @@ class Encoder:
         self._tf.finish()
 
     def transforms(self, samples, times):
-        """Of many samples at once, since frames of many configurations cost one call."""
+        """Of many samples at once: one call computes the frames of many configurations."""
         if not self._frames:
             return [None] * len(samples)
         poses = self._system.frame_poses(np.ascontiguousarray(samples[:, self.slices["q"]]), self._frames)
@@ -196,7 +196,7 @@ class Encoder:
 
 
 class Recorder:
-    """Writes a file from a thread of its own; one thread gives records."""
+    """Writes a file in a separate thread; only one thread may add records."""
 
     def __init__(self, path, dynamics, *, capacity=2000, chunk_size=32768, epoch=0.0, frame=WORLD):
         """capacity: records that may wait for the disk. epoch: added to the times of the run [s], so that stamps
@@ -215,9 +215,9 @@ class Recorder:
         self._encoder = Encoder(dynamics, frame)
         self._waiting = Queue(capacity)
         self._recorded = self._written = self._events = 0
-        self._refused, self._dropped = 0, 0  # by the caller's thread and by the writer's
+        self._refused, self._dropped = 0, 0  # used by the threads of the caller and of the writer
         self._error, self._closed = None, False
-        # Not buffered: a chunk is with the system as soon as it is written.
+        # Not buffered: a written chunk is with the operating system at once.
         self._file = self._open(path)
         self._writer = Writer(self._file, chunk_size=chunk_size)
         try:
@@ -363,7 +363,7 @@ class Recorder:
 
 
 class _Unbuffered:
-    """A file whose writes are with the system when they return, and complete."""
+    """A file whose writes are complete, and with the operating system, when they return."""
 
     def __init__(self, path):
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0), 0o644)
@@ -419,7 +419,7 @@ def _records(path):
 
 
 def read(path, topics=None):
-    """Messages of a file in the order in which they were written, decoded; of a file that was cut off those
+    """Decoded messages of a file in the order in which they were written; of a truncated file those
     that are whole."""
     from mcap.records import Channel, Message, Schema
     from mcap_ros2.decoder import DecoderFactory

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 DEFAULT_COLOUR = (0.78, 0.8, 0.83)
-# Vertices and triangles of one page; what exceeds them is replaced by a box.
+# Limits on vertices and triangles of one page; meshes beyond them are replaced by boxes.
 MOST_TRIANGLES = 600_000
 
 
@@ -78,7 +78,7 @@ def find_mesh(name, folder):
 
 
 def load_mesh(path, scale=(1.0, 1.0, 1.0)):
-    """Parts of a mesh file: [(vertices, normals, triangles, colour)], normals as the file has them."""
+    """Parts of a mesh file: [(vertices, normals, triangles, colour)], with the normals of the file."""
     import trimesh  # heavy, and only pages with meshes need it
 
     scene = trimesh.load(path, force="scene")
@@ -98,7 +98,7 @@ def load_mesh(path, scale=(1.0, 1.0, 1.0)):
 
 
 def _weld(vertices, normals, triangles):
-    """Joins vertices that are the same at the precision that a page keeps."""
+    """Merges vertices that are equal at the precision of a page."""
     size = max(np.ptp(vertices, axis=0).max(), 1e-9)
     key = np.column_stack([np.round(vertices / size * 30000), np.round(normals * 60)]).astype(np.int32)
     _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
@@ -158,7 +158,7 @@ def urdf_shapes(text, folder=".", prefix="", notes=None):
                 try:
                     if (path, scale) not in cache:
                         cache[path, scale] = load_mesh(path, scale)
-                except Exception as error:  # whatever a mesh file makes a reader do
+                except Exception as error:  # a mesh file may make its reader raise anything
                     notes.append("mesh %s cannot be read: %s" % (path.name, error))
                     continue
                 for *mesh, own in cache[path, scale]:

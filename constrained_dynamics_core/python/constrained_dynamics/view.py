@@ -61,14 +61,14 @@ class ViewServer(ThreadingHTTPServer):
         return "http://%s:%d/" % self.server_address[:2]
 
     def hosts(self):
-        """Host names under which a browser may ask; others are pages of other sites."""
+        """Host names that requests may use; others come from pages of other sites."""
         return {"%s:%d" % (name, self.server_address[1]) for name in (HOST, "localhost")}
 
     def page(self):
         notes, blob = [], Blob()
         drawing = self.run.drawing(scenario_shapes(self._path, notes))
         scene = scene_data(drawing, blob)
-        camera = scene["camera"]  # farther away than for a run whose end is known
+        camera = scene["camera"]  # farther away than for a run with a known end
         camera["position"] = [t + 1.4 * (p - t) for p, t in zip(camera["position"], camera["target"])]
         scenario = self.run.scenario
         data = {"title": scenario.name, "scene": scene, "notes": notes, "live": self.run.description()}
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer_json(self.server.run.state())
 
     def _is_ours(self):
-        """Refuses requests that a page of another site makes in the name of the user."""
+        """Refuses requests that a page of another site makes on behalf of the user."""
         hosts, origin = self.server.hosts(), self.headers.get("Origin")
         if self.headers.get("Host") in hosts and (origin is None or origin in {"http://" + host for host in hosts}):
             return True

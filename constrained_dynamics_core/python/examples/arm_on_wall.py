@@ -3,8 +3,8 @@
 
 """An arm leads its tip along a wall and pushes on it with a desired force.
 
-What the arm cannot violate is a constraint (the wall), what it shall do are servo-constraints (height and direction of
-the tip, force on the wall); the law gives the torques, and the simulation shows that they do it.
+What the arm cannot violate is a constraint (the wall). Its tasks are servo-constraints: height and direction of the
+tip, and the force on the wall. The law computes the torques, and the simulation shows that they achieve the tasks.
 """
 
 import sys

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 The constrained_dynamics contributors
 
-"""A nonholonomic constraint of one's own: a skate on a slope, which goes along its blade but not across it.
+"""A user-defined nonholonomic constraint: a skate on a slope moves along its blade but not across it.
 
-The constraint is one line of Python; its derivatives come by automatic differentiation. The skate turns at a
+The constraint is one line of Python; its derivatives come from automatic differentiation. The skate turns at a
 constant rate, and instead of sliding down it runs sideways along a cycloid.
 """
 
@@ -28,7 +28,7 @@ blade = cd.FunctionConstraint(
 )
 dynamics = cd.Dynamics(system, [blade], stabilisation=cd.Stabilisation.projection())
 
-# It cannot be integrated to a constraint on positions: the skate gets everywhere.
+# It cannot be integrated to a position constraint: the skate can reach every position.
 print("integrable:", cd.analyse_integrability(dynamics, np.zeros(3)).integrable.name)
 
 simulation = cd.Simulation(dynamics, cd.State([0, 0, 0], [0, 0, RATE]), step=5e-3)

@@ -18,7 +18,7 @@
 #include "constrained_dynamics/types.hpp"
 
 /// @file
-/// What all sources of the Python module share: vectors in without copies, views out.
+/// Shared by all sources of the Python module: vectors in without copies, views out.
 
 namespace constrained_dynamics::python
 {
@@ -26,8 +26,8 @@ namespace constrained_dynamics::python
 namespace nb = nanobind;
 using namespace nb::literals;
 
-/// An array that Python hands over: one of doubles, rows first, is looked at in place; anything
-/// else that numpy can turn into one (lists, integers, strides) is converted.
+/// An array from Python. Row-major arrays of doubles are viewed in place; anything else that numpy
+/// can convert (lists, integers, strides) is copied.
 template <int kDimensions>
 class ArrayArgument
 {
@@ -102,7 +102,7 @@ void def_view(Class & binding, const char * name, Matrix Owner::*member, const c
 /// @throw std::runtime_error with the status unless there is output.
 void require_output(Status status, const char * what);
 
-// One function a source; the order is that of the types they need.
+// One function per source, ordered so that the types they need exist.
 void bind_basics(nb::module_ & module);
 void bind_systems(nb::module_ & module);
 void bind_constraints(nb::module_ & module);  // calls bind_constraint_types

@@ -107,8 +107,9 @@ NB_MODULE(_core, module)
 {
   using namespace constrained_dynamics::python;
   module.doc() = "Constrained robot dynamics: systems, constraints, forces, simulation.";
-  // A function at the top of a script holds the script's names, and the constraint made of it holds
-  // the function: such a circle is given back at exit by the system alone, and is no fault.
+  // A function at the top of a script refers to the names of the script, and the constraint made
+  // from it refers to the function. Only the operating system frees such a cycle at exit; that is
+  // no error.
   nanobind::set_leak_warnings(std::getenv("CD_LEAK_WARNINGS") != nullptr);
   bind_basics(module);
   bind_systems(module);

@@ -21,7 +21,7 @@
 namespace constrained_dynamics::python
 {
 
-/// Keeps a Python function and lets go of it with the interpreter's lock.
+/// Keeps a Python function and releases it with the interpreter's lock held.
 struct HeldFunction
 {
   explicit HeldFunction(nb::callable callable) : function(std::move(callable)) {}
@@ -36,7 +36,7 @@ struct HeldFunction
   nb::callable function;
 };
 
-/// A number with derivatives that Python gave; anything else is a constant.
+/// A number with derivatives that Python returned; anything else is a constant.
 template <class S>
 S number(nb::handle value)
 {

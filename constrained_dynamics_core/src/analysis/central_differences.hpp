@@ -9,7 +9,7 @@
 #include "constrained_dynamics/model/system.hpp"
 #include "constrained_dynamics/status.hpp"
 
-// Central differences of fourth order, for what has no derivatives of its own.
+// Central differences of fourth order, for terms without analytic derivatives.
 
 namespace constrained_dynamics
 {

@@ -21,11 +21,12 @@ namespace constrained_dynamics
 namespace
 {
 
-// Of a matrix with a diagonal of ones: eigenvalues that rounding leaves of 0 (as InertiaRoot).
+// Eigenvalues below this are zero up to round-off, for matrices with ones on the diagonal (as in
+// InertiaRoot).
 constexpr double kRounding = 1e-13;
 
-/// The smallest eigenvalue of a symmetric matrix scaled to a diagonal of ones (units must not
-/// matter), and its direction before scaling.
+/// The smallest eigenvalue of a symmetric matrix scaled to ones on the diagonal, so that units do
+/// not matter, and its direction before scaling.
 struct Weakest
 {
   double value = 1.0;
@@ -85,7 +86,7 @@ InertiaReport judge(const Dynamics & dynamics, const Workspace & workspace)
     weakest = find_weakest(basis.transpose() * inertia * basis);
     if (weakest.value > kRounding)
     {
-      return report;  // the rows take all that has no inertia
+      return report;  // the rows determine every direction without inertia
     }
     report.finding = InertiaReport::Finding::kMissing;
     weakest.direction = (basis * weakest.direction).eval();

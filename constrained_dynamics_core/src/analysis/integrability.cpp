@@ -39,14 +39,15 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-/// Relative sizes of values that come without differences: zero below, not zero above.
+/// Relative sizes of values computed without differences: zero below, nonzero above.
 constexpr double kZeroValue = 1e-11;
 constexpr double kNonzeroValue = 1e-8;
-/// Singular values of rows scaled to length 1: zero below, of full rank above; else not regular.
+/// Singular values of rows scaled to length 1: zero below, full rank above; between them the point
+/// is not regular.
 constexpr double kRankZero = 1e-8;
 constexpr double kRankNonzero = 1e-3;
 
-/// Collects relative sizes; yes where all are zero.
+/// Collects relative sizes; the answer is yes if all are zero.
 class Decision
 {
 public:
@@ -153,7 +154,7 @@ bool Analysis::add_point(const FormPoint & point, Linearity & test)
     {
       const double size = jacobian.row(row).norm() + moving.row(row).norm();
       const double change = (moving.row(row) - jacobian.row(row)).norm();
-      // Both A and ψ: a function such as |u| has a derivative that is constant piece by piece.
+      // Both A and ψ: a function such as |u| has a piecewise constant derivative.
       const double rest = moving_psi(row) - psi(row) - jacobian.row(row).dot(u);
       const double psi_size = std::abs(moving_psi(row)) + std::abs(psi(row)) + size * u.norm();
       double error = 1.0;  // no value at rest although there is one in motion: not linear

@@ -21,7 +21,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-/// More coordinates than this in one form: the search would be long and its finds hardly simple.
+/// A form with more coordinates is not searched: it would take long, and what is found would hardly
+/// be simple.
 constexpr int kMostActive = 10;
 /// Largest number of combinations tried for one number of factors.
 constexpr double kMostCombinations = 4e5;
@@ -57,7 +58,7 @@ std::vector<Index> active_coordinates(const std::vector<FactorSample> & samples)
   return result;
 }
 
-/// The linear equations B c = y of d(ln μ) ∧ ω + dω = 0, scaled; one row a pair of frame
+/// The linear equations B c = y of d(ln μ) ∧ ω + dω = 0, scaled; one row per pair of frame
 /// directions.
 struct Equations
 {
@@ -165,7 +166,7 @@ private:
     }
   }
 
-  // The normal equations of small order sort out; they lose half of the digits, which is enough.
+  // Preselects by small normal equations. They lose half of the digits, which is good enough here.
   bool promising(const std::vector<Index> & chosen) const
   {
     Eigen::Matrix3d gram = Eigen::Matrix3d::Identity();  // what is not chosen gets exponent 0

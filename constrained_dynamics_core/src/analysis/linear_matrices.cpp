@@ -76,14 +76,14 @@ Status linear_matrices(
   Eigen::MatrixXd feedback = Eigen::MatrixXd::Zero(n, 2 * n);
   if (law != nullptr)
   {
-    SystemData & data = workspace.change_system_data();  // at other states until `differentiate`
+    SystemData & data = workspace.change_system_data();  // other states until `differentiate`
     out.inputs.setZero(system.input_count());
     Status status = system.update_kinematics(state.time, state.q, state.u, data);
     if (status == Status::kOk)
     {
       status = differentiate_law(system, state, *law, data, feedback);
     }
-    // External wrenches of the state itself again.
+    // Restores the external wrenches of the state itself.
     Eigen::VectorXd force;
     if (status == Status::kOk)
     {

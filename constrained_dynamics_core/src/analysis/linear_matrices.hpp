@@ -25,7 +25,7 @@ struct LinearMatrices
   Eigen::MatrixXd constraint_matrix;
 };
 
-/// @param law none stands for inputs kept at `given_inputs`.
+/// @param law null: the inputs stay at `given_inputs`.
 /// Statuses: as `differentiate`.
 [[nodiscard]] Status linear_matrices(
   const Dynamics & dynamics, const State & state, const Eigen::VectorXd & given_inputs,

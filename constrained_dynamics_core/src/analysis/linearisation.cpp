@@ -21,14 +21,14 @@ namespace constrained_dynamics
 namespace
 {
 
-// What counts as 0 in the questions of equilibrium and steady motion.
+// What counts as zero in the tests for equilibrium and steady motion.
 constexpr double kStill = 1e-9;
 constexpr double kUnaccelerated = 1e-6;
 constexpr double kUnchanging = 1e-5;
 // Time by which the motion is followed to see whether the model changes [s].
 constexpr double kAhead = 1e-5;
 
-/// By falling real part, of a pair the one with the positive imaginary part first.
+/// By decreasing real part; of a conjugate pair the positive imaginary part comes first.
 bool sorted_eigenvalues(const Eigen::MatrixXd & matrix, Eigen::VectorXcd & out)
 {
   out.resize(0);
@@ -49,8 +49,8 @@ bool sorted_eigenvalues(const Eigen::MatrixXd & matrix, Eigen::VectorXcd & out)
   return true;
 }
 
-/// How fast u̇ and the model on the manifold change along the motion. Rows may turn against each
-/// other without changing what they allow, so projectors are compared, not K.
+/// How fast u̇ and the model on the manifold change along the motion. The rows of K may change
+/// without changing what they allow, so projectors are compared instead of K.
 double variation_along(
   const Dynamics & dynamics, const LinearModel & model, InputLaw * law, Workspace & workspace,
   const Eigen::VectorXd & rates)
@@ -65,7 +65,7 @@ double variation_along(
   {
     return std::numeric_limits<double>::infinity();
   }
-  // Speeds that stand still for a moment only: a pendulum at the bottom.
+  // Speeds that are stationary only for an instant, such as a pendulum at its lowest point.
   const Eigen::VectorXd jump = workspace.solution().acceleration - model.acceleration;
   const Eigen::MatrixXd basis = null_space(there.constraint_matrix, kRedundantDirection);
   const Eigen::MatrixXd before = model.basis * model.basis.transpose();

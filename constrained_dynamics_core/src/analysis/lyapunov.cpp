@@ -96,7 +96,7 @@ void check(const LyapunovOptions & options)
   }
 }
 
-/// A deviation of length 1 in which all directions take part, none of them by a round number.
+/// A deviation of length 1 with components in all directions, none of them a round number.
 Eigen::VectorXd first_deviation(const LinearMatrices & at)
 {
   Eigen::VectorXd x(at.state_matrix.rows());

@@ -19,7 +19,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-/// Derivatives below this part of (size of the form) / spread are taken for zero.
+/// Derivatives below this fraction of (size of the form)
+/// spread count as zero.
 constexpr double kNegligibleSlope = 1e-4;
 /// Step of the differences as a part of the spread: truncation (h⁶) and rounding (ε/h) both 1e-13.
 constexpr double kStep = 0.01;
@@ -161,7 +162,7 @@ bool OneForms::local(const FormPoint & point, LocalForms & out)
   }
   if (is_holonomic_)
   {
-    return true;  // derivatives would take m n² numbers a point
+    return true;  // derivatives would take m n² numbers per point
   }
   std::vector<FormValues> derivative;
   const Eigen::ColPivHouseholderQR<MatrixXd> c(out.values.frame.rightCols(n_));
@@ -185,7 +186,7 @@ bool OneForms::local(const FormPoint & point, LocalForms & out)
       const FormValues & along_j = derivative[static_cast<std::size_t>(j)];
       const VectorXd bracket = along_i.frame.col(j) - along_j.frame.col(i);
       const VectorXd coefficients = c.solve(bracket);
-      // Motions whose brackets leave the motions: no forms on this space say anything.
+      // The brackets of the motions leave their span: one-forms on this space would be meaningless.
       const VectorXd rest = bracket - out.values.frame.rightCols(n_) * coefficients;
       const double size = along_i.frame.col(j).norm() + along_j.frame.col(i).norm();
       if (!(rest.norm() <= kZeroDifference * (size + kNegligibleSlope * out.values.frame.norm())))

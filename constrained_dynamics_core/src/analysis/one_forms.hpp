@@ -15,12 +15,13 @@
 // the space of (t, q). A row ψ = A u + ψ0 that is linear in u is the one-form with ω(X_0) = ψ0 and
 // ω(X_i) = A_i, and
 //     dω(X_i, X_j) = X_i ω(X_j) − X_j ω(X_i) − ω([X_i, X_j]).
-// Nothing but values along curves in the frame's directions is needed, whatever the coordinates.
+// Only values along curves in the directions of the frame are needed, whatever the coordinates.
 
 namespace constrained_dynamics
 {
 
-/// Relative sizes of differences that count as zero and as not zero; between them nothing is known.
+/// Relative sizes of differences that count as zero and as nonzero; between them the answer is
+/// unknown.
 inline constexpr double kZeroDifference = 1e-6;
 inline constexpr double kNonzeroDifference = 1e-4;
 /// Samples that may fail for each one that is wanted.
@@ -59,11 +60,11 @@ public:
 
   Eigen::Index row_count() const { return m_; }
   Eigen::Index speed_count() const { return n_; }
-  /// All rows are of position level, so that d(dφ) = 0 and nobody asks for derivatives.
+  /// Whether all rows are on position level, so that d(dφ) = 0 and no derivatives are needed.
   bool is_holonomic() const { return is_holonomic_; }
   /// Terms at the state that evaluate() was last called with.
   const SystemTerms & terms() const { return data_->terms; }
-  /// The row is no one-form: it counts as zero from now on.
+  /// Excludes a row that is not a one-form; it counts as zero from then on.
   void exclude(int row) { usable_[static_cast<std::size_t>(row)] = false; }
 
   /// A random number in [−1, 1].

@@ -46,7 +46,7 @@ void reduce(Eigen::MatrixXd & rows)
   }
 }
 
-/// What the controls do: G and, where controls are states, G of the wrapped system for these.
+/// The effect of the controls: G and, for controls that are states, G of the wrapped system.
 Eigen::MatrixXd control_matrix(const System & system, const Workspace & workspace)
 {
   const Eigen::MatrixXd & G = workspace.terms().input_matrix;
@@ -86,14 +86,14 @@ UnderactuationReport analyse_underactuation(
   report.motions.resize(0, basis.rows());
   if (dynamics.system().input_count() > 0 && basis.cols() > 0)
   {
-    // Inputs have units of their own: their directions count.
+    // Inputs have different units, so only their directions count.
     const Eigen::MatrixXd G = control_matrix(dynamics.system(), workspace);
     Eigen::MatrixXd effect = G.transpose() * basis;  // (A2 G)ᵀ
     const double largest = G.cwiseAbs().maxCoeff();
     for (Eigen::Index i = 0; i < effect.rows(); ++i)
     {
       const double size = G.col(i).norm();
-      // What the rows take up leaves rounding, which is no direction.
+      // Effects that the rows absorb leave round-off, which is not a direction.
       if (effect.row(i).norm() <= kAbsent * size || size <= kAbsent * largest)
       {
         effect.row(i).setZero();

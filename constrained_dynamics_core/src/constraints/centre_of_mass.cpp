@@ -90,7 +90,7 @@ void CentreOfMass::do_row_sizes(
   const SystemData & data, ConstraintScratch & scratch, const ConstMatrixRef &,
   VectorRef out) const noexcept CD_NONBLOCKING
 {
-  // In whatever direction the centre of mass can move, a row could point there.
+  // A row may point in any direction in which the centre of mass can move.
   const KinematicTree & tree = robot_.tree();
   Eigen::Map<Eigen::Matrix<double, 3, Eigen::Dynamic>> jacobian(
     scratch.jacobian_a.data(), 3, robot_.speed_count());

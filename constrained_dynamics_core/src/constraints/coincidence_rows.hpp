@@ -10,13 +10,13 @@
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
 
 /// @file
-/// The rows of FrameCoincidence for any motion of a frame as seen from the one that it shall
-/// coincide with, over any scalar.
+/// The rows of FrameCoincidence for any motion of frame A as seen from frame B, for any scalar
+/// type.
 
 namespace constrained_dynamics
 {
 
-// 1 + cos(angle) of two axes at which the direction of their misalignment is lost in rounding.
+// 1 + cos(angle) of two axes below which round-off hides the direction of their misalignment.
 inline constexpr double kOppositeAxes = 1e-12;
 
 template <class S>

@@ -13,7 +13,7 @@ namespace constrained_dynamics
 namespace
 {
 
-// Fraction of the length below which the direction of the rod is lost in rounding.
+// Fraction of the length below which round-off hides the direction of the rod.
 constexpr double kCoincident = 1e-12;
 
 template <class S>

@@ -134,15 +134,15 @@ public:
   }
 
 private:
-  /// Index of a variable of `all_` in the program that is being compiled: its own in the first
-  /// pass; in the second what is not used shares one place.
+  /// Index of a variable of `all_` in the program being compiled. In the first pass each variable
+  /// has its own; in the second all unused variables share one.
   int place(std::size_t i) const
   {
     const bool is_first = place_of_unused_ < 0;
     return is_first ? static_cast<int>(i) : i < places_.size() ? places_[i] : place_of_unused_;
   }
 
-  /// Frame quantities become variables when a formula first asks for them.
+  /// Frame quantities become variables when a formula first uses them.
   std::optional<int> resolve(const std::string & function, const std::string & argument)
   {
     const std::vector<std::string> & frames = system_.frame_names();

@@ -20,16 +20,16 @@ struct FormulaBinding::VariableDerivatives
   /// All variables of a binding.
   static std::vector<VariableDerivatives> of_all(
     const FormulaBinding & binding, const SystemData & data, const SystemDerivatives & derivatives);
-  /// The rows themselves: gradients along the motion, as far as the level has derivatives in time.
-  /// Returns λ · ∂/∂x_k of each variable.
+  /// Derivatives of the rows: gradients along the motion, differentiated in time as often as the
+  /// level requires. Returns λ · ∂/∂x_k for each variable.
   static std::vector<double> add_rows(
     const FormulaBinding & binding, const std::vector<VariableDerivatives> & variables,
     FormulaLevel level, const ConstVectorRef & multipliers, RowDerivatives & out);
-  /// Aᵀ λ while the Jacobians of the variables stay.
+  /// Adds the change of Aᵀ λ with the Jacobians of the variables held constant.
   static void add_force_changes(
     const FormulaBinding & binding, const std::vector<VariableDerivatives> & variables,
     FormulaLevel level, const ConstVectorRef & multipliers, RowDerivatives & out);
-  /// Aᵀ λ while λ · ∂/∂x, `force`, stays.
+  /// Adds the change of Aᵀ λ with `force` = λ · ∂/∂x held constant.
   static void add_jacobian_changes(
     const FormulaBinding & binding, const SystemData & data, const std::vector<double> & force,
     FormulaLevel level, RowDerivatives & out);
@@ -48,7 +48,7 @@ FormulaBinding::VariableDerivatives FormulaBinding::differentiate_variable(
   x.by_q = {zero, zero, zero};
   x.by_u = {zero, zero, zero};
   x.jacobian = zero;
-  // A number, the one that follows it in time, and so on: position, velocity, acceleration.
+  // A quantity and its derivatives in time: position, velocity, acceleration.
   const auto set = [&](int at, double number, const auto & by_q, const auto & by_u)
   {
     if (at >= 0)

@@ -49,7 +49,7 @@ bool is_finite(const FrameRow & row) noexcept
   return sum == 0.0;
 }
 
-/// RelativeMotion's formulas; for a point its rotation and the like are left alone.
+/// The formulas of RelativeMotion; for a point constraint the rotational part is skipped.
 void relate(
   const FrameKinematics & a, const FrameKinematics & b, bool b_is_fixed, bool point_only,
   RelativeMotion & out) noexcept
@@ -243,7 +243,7 @@ void FrameConstraint::do_row_sizes(
       const auto b = scratch.jacobian_b.col(j).head<2>();
       if (a.maxCoeff() > 0.0 && b.maxCoeff() > 0.0)
       {
-        continue;  // a joint that carries both frames alike
+        continue;  // a joint that moves both frames alike
       }
       const double size = linear * (a(0) + b(0) + distance * b(1)) + angular * (a(1) + b(1));
       squares += size * size;

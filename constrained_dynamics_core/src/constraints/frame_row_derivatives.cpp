@@ -19,7 +19,7 @@ constexpr int kMotionSize = 18;
 constexpr int kStateSize = 12;  // without the accelerations
 using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, kMotionSize>;
 
-/// Motion and changes of both frames in the world, by one direction.
+/// The motion of both frames in the world and its derivatives.
 struct FramePair
 {
   FrameKinematics a;
@@ -90,7 +90,8 @@ void complete_accelerations(const FramePair & pair, RelativeMotion & motion)
                               w_b.cross(pair.a.angular_velocity));
 }
 
-/// Derivatives of the rows by the 18 numbers; the wrench Σ λ (c_v; c_ω) in B with its own.
+/// Derivatives of the rows by the 18 numbers, and the wrench Σ λ (c_v; c_ω) in B with its
+/// derivatives.
 struct RowGradients
 {
   RowMatrix residual;  // of φ̈, ψ̇
@@ -99,7 +100,7 @@ struct RowGradients
   Eigen::Matrix<double, 6, kMotionSize> wrench_change;
 };
 
-/// The motion with its accelerations complete, moved along one of the 12 numbers of its state.
+/// The motion with complete accelerations, moved along one of the 12 numbers of its state.
 RelativeMotionOf<Dual> motion_along(const RelativeMotion & motion, int direction)
 {
   RelativeMotionOf<Dual> along;
@@ -134,7 +135,7 @@ RelativeMotionOf<Dual> motion_along(const RelativeMotion & motion, int direction
   return along;
 }
 
-/// False where there are no rows along a direction.
+/// Returns false if the rows have no derivative in some direction.
 template <class RowsAlong>
 bool find_gradients(
   const RelativeMotion & motion, const ConstVectorRef & multipliers, const RowsAlong & rows_along,
@@ -170,8 +171,8 @@ bool find_gradients(
   return true;
 }
 
-/// Change of Aᵀ λ = J_Aᵀ (f; g) − J_Bᵀ (f; g + d × f), with f, g the wrench in the world, by column
-/// k of a change of the motion; the Jacobians stay.
+/// Change of Aᵀ λ = J_Aᵀ (f; g) − J_Bᵀ (f; g + d × f), where f, g is the wrench in the world, for
+/// column k of a change of the motion; the Jacobians are held constant.
 Eigen::VectorXd force_change(
   const FramePair & pair, const RowGradients & gradients,
   const Eigen::Matrix<double, kMotionSize, 1> & change, Eigen::Index k, bool by_q)

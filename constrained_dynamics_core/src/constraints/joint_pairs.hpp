@@ -14,7 +14,7 @@ namespace constrained_dynamics
 /// Child and parent of every coordinate that has a joint, in order.
 std::vector<WrenchBodies> joint_pairs(const System & system, const std::vector<int> & coordinates);
 
-/// Whether every coordinate belongs to a joint that is turned by torque alone.
+/// Whether every coordinate is the angle of a joint, so that its generalized force is a torque.
 bool are_angles(const System & system, const std::vector<int> & coordinates);
 
 /// All speeds that the rates of the coordinates depend on.

@@ -146,7 +146,7 @@ Status PrescribedPosition::do_frame_rows(
   return Status::kOk;
 }
 
-// The functions of time stay.
+// Time is constant here, so the functions of time do not change.
 bool PrescribedPosition::do_frame_rows_along(
   const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept
 {

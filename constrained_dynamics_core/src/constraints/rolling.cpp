@@ -17,7 +17,7 @@ namespace constrained_dynamics
 namespace
 {
 
-// Sine of the tilt below which a disk lies flat: its contact point is lost in rounding.
+// Sine of the tilt below which a disk lies flat: round-off hides its contact point.
 constexpr double kFlat = 1e-8;
 
 RollingGeometry checked_geometry(const std::string & name, RollingGeometry geometry)

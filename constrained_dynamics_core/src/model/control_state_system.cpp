@@ -176,7 +176,7 @@ Status ControlStateSystem::do_update_dynamics(SystemData & data) const noexcept 
     to.mass_matrix(n + k, n + k) = 1.0;
     to.input_matrix(n + k, kept + k) = 1.0;
   }
-  // Q u̇ of an imposed motion goes to the right side as −Q_fd ü.
+  // The inertia force of an imposed motion moves to the right-hand side, −Q_fd ü.
   for (std::size_t k = 0; k < imposed_.size(); ++k)
   {
     const Eigen::Index input = kept + first + static_cast<Eigen::Index>(k);
@@ -279,7 +279,7 @@ bool ControlStateSystem::do_power(
   {
     return false;
   }
-  // What a drive adds to the other forces, so that its speed does what it says.
+  // A drive exerts what the other forces lack to produce the imposed acceleration of its speed.
   for (const int speed : imposed_)
   {
     out.driven +=
@@ -289,7 +289,7 @@ bool ControlStateSystem::do_power(
   return true;
 }
 
-/// The inputs of the wrapped system: those that are left, and those that are states.
+/// The inputs of the wrapped system: the remaining inputs, and those that have become states.
 void ControlStateSystem::fill_inputs(
   const SystemData & data, const ConstVectorRef & inputs,
   VectorRef out) const noexcept CD_NONBLOCKING

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// What the structure of formulas does not tell is checked at samples.
+// Checks at random samples of properties that the structure of the formulas does not show.
 
 #include <cmath>
 #include <random>
@@ -15,9 +15,9 @@ namespace constrained_dynamics::detail
 namespace
 {
 
-/// Relative size of what counts as equal, some 1e5 roundings.
+/// Relative difference up to which values count as equal: some 1e6 roundings.
 constexpr double kSetupTolerance = 1e-9;
-/// Samples at which formulas have values: so many are wanted, so many are tried.
+/// How many samples are needed at which all formulas have values, and how many are tried.
 constexpr int kWantedSamples = 8;
 constexpr int kMostSamples = 600;
 
@@ -81,7 +81,7 @@ bool FormulaChecks::all_finite()
   return true;
 }
 
-/// T is its own Taylor polynomial of degree 2 in the rates about zero.
+/// Checks that T equals its Taylor polynomial of degree 2 in the rates about zero.
 void FormulaChecks::check_kinetic(const Eigen::VectorXd & rates)
 {
   const auto value_at = [&](double factor)
@@ -91,7 +91,7 @@ void FormulaChecks::check_kinetic(const Eigen::VectorXd & rates)
     model_.kinetic.evaluate(data_.x.data(), data_.tape.data(), &value);
     return value;
   };
-  // Along T(s q̇): value, slope and curvature at 0 by dual numbers of the gradient.
+  // T(s q̇) as a function of s: value, slope and curvature at 0, by dual numbers of the gradient.
   const double at_zero = value_at(0.0);
   data_.dual_x.assign(data_.x.begin(), data_.x.end());
   for (Eigen::Index i = 0; i < model_.n; ++i)
@@ -124,8 +124,8 @@ void FormulaChecks::check_kinetic(const Eigen::VectorXd & rates)
   }
 }
 
-/// Whether an output is affine in the variables from `first` on, between 0 and `step`; there they
-/// stay.
+/// Whether an output is affine in the variables from `first` on, between 0 and `step`. They are
+/// left at `step`.
 bool FormulaChecks::is_affine(
   const FormulaProgram & program, int output, std::size_t first, const Eigen::VectorXd & step)
 {

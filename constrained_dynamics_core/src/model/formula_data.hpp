@@ -14,7 +14,7 @@
 namespace constrained_dynamics::detail
 {
 
-/// W is singular where its reciprocal condition number (1-norm) is smaller.
+/// W counts as singular if its reciprocal condition number (1-norm) is below this.
 inline constexpr double kSingularReciprocalCondition = 1e-12;
 
 /// Scratch memory of a FormulaSystem: one set of tapes, shared by all programs.
@@ -23,7 +23,7 @@ class FormulaData final : public SystemData
 public:
   FormulaData(const FormulaModel & model, int input_count);
 
-  /// The state and given q̈ become the variables of the programs.
+  /// Copies the state and the given q̈ into the variables of the programs.
   void load(const FormulaModel & model, const Eigen::VectorXd & accelerations) noexcept;
   /// ∇T and its derivative along the motion (q̇, q̈, 1), into dual_gradient. @pre variables in x.
   void differentiate_kinetic_along_motion(const FormulaModel & model) noexcept;

@@ -12,7 +12,7 @@ namespace constrained_dynamics::detail
 namespace
 {
 
-/// Calls f; what it refuses is reported with the place in front.
+/// Calls f; if it throws, puts the place in front of the message.
 template <class Function>
 auto in_place(const std::string & place, Function && f)
 {
@@ -87,8 +87,8 @@ FormulaContext FormulaModel::make_context(const AnalyticDescription & d) const
       "parameter '" + parameter.first + "'",
       [&] { context.add_parameter(parameter.first, parameter.second); });
   }
-  // Definitions may use speeds and speeds may use definitions: those that cannot be read at first
-  // are read after the speeds, in order.
+  // Definitions may use speeds, and speeds may use definitions: definitions that cannot be compiled
+  // yet are compiled after the speeds, in order.
   std::vector<const NamedFormula *> postponed;
   for (const NamedFormula & definition : d.definitions)
   {

@@ -26,8 +26,8 @@ struct ForceTarget
   bool accelerations = false;  // the formula contains q̈
 };
 
-/// The formulas of an AnalyticDescription, compiled, and what their structure tells. All programs
-/// share one vector of variables: q, q̇, t, q̈.
+/// The compiled formulas of an AnalyticDescription, and what follows from their structure. All
+/// programs share one vector of variables: q, q̇, t, q̈.
 struct FormulaModel
 {
   FormulaModel() = default;
@@ -61,8 +61,8 @@ struct FormulaModel
   bool has_accelerations = false;   // some force contains accelerations
   bool time_in_kinetic = false;     // T depends on t
   std::vector<bool> kinetic_has_rate;
-  // Where speeds are rates: the rows of M that a column may have, and groups of columns that share
-  // no row. One evaluation gives all columns of a group.
+  // If speeds are rates: the rows in which a column of M may be nonzero, and groups of columns that
+  // share no row. One evaluation gives all columns of a group.
   std::vector<std::vector<int>> mass_rows;
   std::vector<std::vector<int>> rate_groups;
 

@@ -57,7 +57,7 @@ FormulaSystem::FormulaSystem(const AnalyticDescription & d)
   FormulaData data(model_, input_count());
   if (model_.constant_mass)
   {
-    // M at rates that are not zero: the checks below see whether they matter.
+    // M at nonzero rates; the checks below find out whether it depends on them.
     for (Eigen::Index i = 0; i < n_; ++i)
     {
       data.x[model_.rate(i)] = 0.3 + 0.1 * static_cast<double>(i);
@@ -281,8 +281,8 @@ void FormulaSystem::update_mass(FormulaData & data) const noexcept
   }
 }
 
-/// Adds the active forces; their accelerations are C u̇ + q̈0: the second part is in data.x, the
-/// first moves into Q.
+/// Adds the active forces. The accelerations in them are C u̇ + q̈0: q̈0 is in data.x, and the
+/// coefficients of u̇ move into Q.
 void FormulaSystem::add_force(FormulaData & data) const noexcept
 {
   SystemTerms & terms = data.terms;
@@ -361,8 +361,8 @@ Status FormulaSystem::do_update_dynamics(SystemData & base) const noexcept CD_NO
 
 // ---- power (E30) --------------------------------------------------------------------------------
 
-/// What keeps up the motion that T contains as a function of time, where T is not homogeneous of
-/// degree 2 in the rates or depends on t: dT/dt − q̇ᵀ (d/dt ∂T/∂q̇ − ∂T/∂q).
+/// The power that maintains the motion which T contains as a function of time. It is not zero where
+/// T is not homogeneous of degree 2 in the rates or depends on t: dT/dt − q̇ᵀ (d/dt ∂T/∂q̇ − ∂T/∂q).
 /// @pre q, q̇, t and q̈ in data.x.
 double FormulaSystem::moving_frame_power(FormulaData & data) const noexcept
 {
@@ -386,7 +386,7 @@ bool FormulaSystem::do_power(
   data.row = terms.acceleration_bias;
   data.row += terms.kinematic_matrix.lazyProduct(accelerations);
   data.load(model_, data.row);
-  // W q̇ = u − w0 is what forces on the speeds work along.
+  // Forces conjugate to the speeds do work along W q̇ = u − w0.
   data.row = terms.speeds;
   if (!model_.speeds_are_rates)
   {

@@ -73,7 +73,7 @@ private:
   Eigen::VectorXd neutral_;
 };
 
-/// What sampling a description's formulas shows.
+/// What sampling the formulas of a description has found.
 struct FormulaSamples
 {
   Eigen::VectorXd regular;     ///< coordinates where all formulas have values and C exists

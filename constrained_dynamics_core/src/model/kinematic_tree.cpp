@@ -16,7 +16,7 @@ namespace constrained_dynamics
 namespace
 {
 
-/// What the bodies without parent hang on.
+/// The parent of the bodies that are attached to the world.
 const BodyMotion kWorld;
 
 /// 0 for finite vectors, NaN otherwise.
@@ -47,8 +47,7 @@ TreeData::TreeData(
 
 bool KinematicTree::update_joint(const TreeBody & body, TreeData & data) const noexcept
 {
-  // The motion in the parent is put into the rotation and position of the motion; the caller
-  // carries it on to the world.
+  // Writes the motion relative to the parent; the caller transforms it to the world.
   SystemTerms & terms = data.terms;
   const Eigen::VectorXd & q = terms.coordinates;
   const Eigen::VectorXd & u = terms.speeds;
@@ -305,8 +304,8 @@ void KinematicTree::frame_jacobian(const TreeData & data, int frame, Matrix6X & 
 void KinematicTree::frame_reach(const TreeData & data, int frame, Matrix6X & out) const noexcept
   CD_NONBLOCKING
 {
-  // A lever is a difference of positions whose rounding goes with the length of the links. With at
-  // least a tenth of them in place of the lever it stays far below kRowRounding.
+  // A lever arm is a difference of positions; its round-off grows with the lengths of the links.
+  // Using at least a tenth of these lengths as the arm keeps the round-off far below kRowRounding.
   constexpr double kLeast = 0.1;
   frame_jacobian(data, frame, out);
   const TreeFramePlace & f = frames[static_cast<std::size_t>(frame)];

@@ -17,7 +17,7 @@ namespace constrained_dynamics
 
 struct RobotModel;
 
-/// Shortest quaternion that is taken for a direction; products of its elements do not underflow.
+/// Shortest quaternion that still has a direction; products of its elements do not underflow.
 constexpr double kShortestQuaternion = 1e-150;
 
 /// Rates of a quaternion (x y z w) that turns with ω in its own axes: q̇ = ½ q ⊗ ω as a matrix.
@@ -68,7 +68,7 @@ struct TreeSpring
   double rest;
 };
 
-/// A wrench from outside at the origin of a frame.
+/// An external wrench at the origin of a frame.
 struct TreeWrench
 {
   int frame;
@@ -77,7 +77,7 @@ struct TreeWrench
   Eigen::Vector3d torque;
 };
 
-/// What changes about a tree: motions of the bodies and wrenches from outside.
+/// The variable part of a tree: the motions of the bodies and the external wrenches.
 class TreeData : public SystemData
 {
 public:
@@ -105,11 +105,11 @@ public:
   /// Statuses: kOk, kNonFiniteInput for a quaternion without direction, kNonFiniteResult.
   Status update(TreeData & data) const noexcept CD_NONBLOCKING;
 
-  /// Motion of a frame at the last update; its rotation is left alone on demand.
+  /// Motion of a frame at the last update, on request without its rotation.
   void frame_kinematics(
     const TreeData & data, int frame, FrameKinematics & out,
     bool with_rotation = true) const noexcept CD_NONBLOCKING;
-  /// Jacobian (6 × n) of a frame's origin and angular velocity; `out` is written wholly.
+  /// Jacobian (6 × n) of a frame's origin and angular velocity; all of `out` is written.
   void frame_jacobian(const TreeData & data, int frame, Matrix6X & out) const noexcept
     CD_NONBLOCKING;
   /// System::frame_reach; `out` is 6 × n, of which rows 0 and 1 are written.
@@ -120,7 +120,7 @@ public:
   void add_generalized_force(
     const TreeData & data, int body, const Eigen::Vector3d & point, const Eigen::Vector3d & force,
     const Eigen::Vector3d & torque, VectorRef out) const noexcept CD_NONBLOCKING;
-  /// A wrench from outside in axes of the world, with the point where it acts.
+  /// An external wrench in world axes, with the point where it acts.
   void world_wrench(const TreeData & data, const TreeWrench & wrench, Wrench & out) const noexcept
     CD_NONBLOCKING;
   /// Dampers and springs on the speeds.
@@ -132,7 +132,7 @@ public:
   /// First derivative of mass_moment, and the second at u̇ = 0.
   void mass_moment_rates(const TreeData & data, Eigen::Vector3d & first, Eigen::Vector3d & second)
     const noexcept CD_NONBLOCKING;
-  /// Jacobian (3 × n) of the derivative of mass_moment; `out` is written wholly.
+  /// Jacobian (3 × n) of the derivative of mass_moment; all of `out` is written.
   void mass_jacobian(const TreeData & data, MatrixRef out) const noexcept CD_NONBLOCKING;
   double kinetic_energy(const TreeData & data) const noexcept CD_NONBLOCKING;
   /// (E28) Q u (n), armature included: the derivative of the kinetic energy by the speeds.
@@ -165,13 +165,14 @@ private:
   /// over body i and everything below it.
   template <typename Visit>
   void visit_carried_moments(const TreeData & data, Visit && visit) const noexcept;
-  /// Motion of a joint of several degrees of freedom in its parent; false without direction.
+  /// Motion of a joint of several degrees of freedom relative to its parent; false if a quaternion
+  /// has no direction.
   bool update_joint(const TreeBody & body, TreeData & data) const noexcept;
-  /// Motion `m` of a body behind such a joint in the world, from that of its parent `p`.
+  /// Motion `m`, in the world, of a body behind such a joint, from the motion `p` of its parent.
   void carry_joint(
     const TreeBody & body, const BodyMotion & p, const SystemTerms & terms,
     BodyMotion & m) const noexcept;
-  /// The same of a body behind a joint of one degree of freedom.
+  /// The same for a body behind a joint of one degree of freedom.
   void move_simple(const TreeBody & body, const BodyMotion & p, SystemTerms & terms, BodyMotion & m)
     const noexcept;
   void fill_columns(

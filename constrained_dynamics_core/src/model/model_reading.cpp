@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// What is read out of a pinocchio::Model, once: kinds and axes of the joints, the arrays of the
-// tree, limits, and the names of a Model that was given by a caller.
+// Reads a pinocchio::Model, once: kinds and axes of the joints, the arrays of the tree, limits, and
+// the names of a Model that the caller provides.
 
 #include <algorithm>
 #include <cmath>
@@ -74,8 +74,7 @@ Eigen::Vector3d axis_of(const pinocchio::JointModel & joint)
   return known_joints().at(joint.shortname()).axis;
 }
 
-/// Axes whose z is the given unit vector; the vector itself where it is an axis already, so that
-/// nothing is rounded there.
+/// Axes whose z is the given unit vector; exact if the vector is a coordinate axis.
 Eigen::Matrix3d axes_with_z(const Eigen::Vector3d & z)
 {
   Eigen::Matrix3d R;
@@ -99,7 +98,7 @@ Eigen::Isometry3d isometry(const pinocchio::SE3 & X)
   return result;
 }
 
-/// Pinocchio's largest numbers stand for no limit.
+/// Pinocchio writes its largest numbers where there is no limit.
 double limit_of(double value)
 {
   return std::abs(value) < std::numeric_limits<double>::max()
@@ -319,8 +318,8 @@ void ModelBuilder::adopt_joint(JointIndex joint, JointKind kind)
   append_neutral(kind, Eigen::Isometry3d::Identity());
 }
 
-// Body frames are links; the first one of a joint names its body. Frames of joints add no place of
-// their own, and their names would collide with those of links.
+// Body frames are links; the first one of a joint names its body. Joint frames are skipped: they
+// coincide with body frames, and their names would collide with those of links.
 void ModelBuilder::adopt_frames()
 {
   std::set<std::string> seen = {"universe", "world"};

@@ -18,9 +18,8 @@ namespace constrained_dynamics
 namespace
 {
 
-/// Memory with only what crba and nonLinearEffects use. Pinocchio's own constructor makes four
-/// tensors of n³ numbers more, 4 GB for 500 joints. Versions whose algorithms have not been looked
-/// at get everything.
+/// Memory for crba and nonLinearEffects alone. Pinocchio's own constructor adds four tensors of n³
+/// numbers: 4 GB for 500 joints. Versions whose algorithms have not been checked get all of it.
 std::unique_ptr<pinocchio::Data> make_lean_data(const pinocchio::Model & model)
 {
 #if PINOCCHIO_VERSION_AT_MOST(4, 1, 99)
@@ -103,7 +102,7 @@ void RigidBodyData::add_inertia_and_bias() noexcept CD_NONBLOCKING
 {
   const ConstVectorRef q(update_configuration());
   pinocchio::Data & data = *pinocchio_;
-  // In the local convention a planar joint costs an allocation.
+  // With the local convention a planar joint would allocate.
   pinocchio::crba(*model_, data, q, pinocchio::Convention::WORLD);
   pinocchio::nonLinearEffects(*model_, data, q, ConstVectorRef(terms.speeds));
   Eigen::MatrixXd & Q = terms.mass_matrix;
@@ -127,7 +126,7 @@ pinocchio::Data & RigidBodyData::complete_data()
   return *pinocchio_;
 }
 
-/// What the functions of this file need of the system.
+/// Access to the private part of the system, for the functions of this file.
 struct PinocchioAccess
 {
   static const RigidBodySystem::Impl & impl(const RigidBodySystem & system)

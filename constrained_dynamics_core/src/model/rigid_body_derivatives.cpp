@@ -127,8 +127,8 @@ void TreeDerivatives::update(
   }
 }
 
-// (E19). What lies behind a speed's joint turns with S as one piece; what is left is the part that
-// does not turn, the velocity and the acceleration of the joint's parent.
+// (E19). Everything behind the joint of a speed moves with S like one rigid body. What remains is
+// the part that does not: the velocity and the acceleration of the joint's parent.
 void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
 {
   by_q.setZero();
@@ -171,7 +171,7 @@ void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
       const Vector6 first = cross(V_parent, S);                            // Ψ̇
       const Vector6 second = cross(A_parent, S) + cross(V_parent, first);  // Ψ̈
       const Vector6 speed_part = cross(velocity_[i], S) + first;           // Ṡ + Ψ̇
-      // Joints that carry joint i: they stay, everything behind joint i turns.
+      // Ancestors of joint i stay in place; everything behind joint i turns.
       const Vector6 by_q_here = cross_force(S, force[i]) + inertia[i] * second + bias[i] * first;
       const Vector6 by_u_here = inertia[i] * speed_part + bias[i] * S;
       for (int k = joint.parent; k >= 0; k = parent_of(k))
@@ -181,7 +181,7 @@ void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
         by_q.block(other.u, m, other.nu, 1).noalias() += S_k * by_q_here;
         by_u.block(other.u, m, other.nu, 1).noalias() += S_k * by_u_here;
       }
-      // Joint i itself and those that it carries turn along.
+      // Joint i itself and its descendants turn with it.
       for (std::size_t k = i; k < count; ++k)
       {
         int ancestor = static_cast<int>(k);

@@ -18,7 +18,7 @@
 namespace constrained_dynamics
 {
 
-/// What is constant about a RigidBodySystem: the Model with its notes, and what is derived from it.
+/// The constant part of a RigidBodySystem: the Model, its notes, and what is derived from them.
 struct RigidBodySystem::Impl
 {
   Impl(RobotModel model, const SceneDescription & description, bool use_damping);

@@ -154,7 +154,7 @@ std::unique_ptr<SystemData> RigidBodySystem::do_make_data() const
   {
     terms.input_matrix(impl_->tree.actuated[i], static_cast<Eigen::Index>(i)) = 1.0;
   }
-  // What the kinematics of simple joints never changes.
+  // Terms of simple joints that never change.
   for (const TreeBody & body : impl_->tree.bodies)
   {
     if (is_simple(body.kind))

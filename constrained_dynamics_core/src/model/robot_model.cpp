@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Builds the pinocchio::Model of a scene out of what the readers of the files give.
+// Builds the pinocchio::Model of a scene from what the readers of the files return.
 
 #include "model/robot_model.hpp"
 
@@ -256,8 +256,7 @@ void ModelBuilder::add_body(const FreeBody & body)
   frames_.push_back({body.name, body.name, place, true});
 }
 
-// Attachments and frames may hang on each other in any order: pass over those that are left until
-// none can be placed.
+// Attachments and frames may refer to each other in any order: repeat until no more can be placed.
 void ModelBuilder::add_attachments_and_frames()
 {
   std::vector<const Attachment *> attachments;
@@ -293,7 +292,7 @@ void ModelBuilder::add_attachments_and_frames()
   }
 }
 
-/// Adds the things whose parents are there already; returns the others.
+/// Adds the items whose parents exist already; returns the others.
 template <typename Thing>
 std::vector<const Thing *> ModelBuilder::pass(
   const std::vector<const Thing *> & things, void (ModelBuilder::*add)(const Thing &))
@@ -340,8 +339,8 @@ void ModelBuilder::check_bodies() const
 {
   for (std::size_t i = 0; i < robot_.joints.size(); ++i)
   {
-    // Between two joints of the same MJCF body there is nothing that could have a mass, and a Model
-    // may have joints one after the other.
+    // No mass can sit between two joints of the same MJCF body, and a given Model may chain joints
+    // without bodies between them.
     const bool carries = !model_.children[i + 1].empty();
     const bool is_empty = masses_[i].mass == 0.0 && masses_[i].inertia.isZero(0.0);
     const bool is_inner = i < adopted_ ? carries && is_empty : robot_.joints[i].child_link.empty();

@@ -19,13 +19,13 @@
 namespace constrained_dynamics
 {
 
-/// What a pinocchio::Model does not say about a joint and the body that it moves.
+/// Data of a joint and the body that it moves which a pinocchio::Model does not contain.
 struct JointNotes
 {
   JointKind kind = JointKind::kRevolute;
-  std::string child_link;   ///< the link that the joint holds
-  std::string parent_link;  ///< the link that the joint sits on; "world" if none
-  double stiffness = 0.0;   ///< of a spring that the description states
+  std::string child_link;   ///< child link of the joint
+  std::string parent_link;  ///< parent link of the joint; "world" if none
+  double stiffness = 0.0;   ///< of a spring in the description
   double rest = 0.0;
   bool mimics = false;  ///< whether the description couples the joint to another
 };
@@ -77,7 +77,7 @@ std::vector<JointKind> joint_kinds(const pinocchio::Model & model);
 std::vector<ConfigurationPart> configuration_parts(const RobotModel & robot);
 /// Limits of each coordinate; only those of joints of one degree of freedom are stated.
 std::vector<RigidBodySystem::Limits> coordinate_limits(const RobotModel & robot);
-/// Name and dry friction of the joints of one degree of freedom that have one.
+/// Names and dry friction of those joints of one degree of freedom whose description states it.
 std::vector<std::pair<std::string, double>> stated_friction(const RobotModel & robot);
 /// Name of each joint, without the universe.
 std::vector<std::string> joint_names(const RobotModel & robot);

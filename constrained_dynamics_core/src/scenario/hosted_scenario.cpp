@@ -84,7 +84,7 @@ void HostedScenario::advance(double duration)
   }
   else if (time() + wanted >= until_)
   {
-    make_steps(1);  // the last one, which the end cuts
+    make_steps(1);  // the last one, which the end of the run cuts short
   }
 }
 
@@ -264,7 +264,7 @@ ContactEvent HostedScenario::make_change(const Change & change, const std::strin
   {
     throw RequestError(what + ": status " + quoted(to_string(status)));
   }
-  failure_ = Status::kOk;  // what ended the motion may be gone now
+  failure_ = Status::kOk;  // the cause of the failure may be gone now
   const std::vector<ContactEvent> & events = simulation_->events();
   const auto found = std::find_if(
     events.begin() + static_cast<std::ptrdiff_t>(before), events.end(),

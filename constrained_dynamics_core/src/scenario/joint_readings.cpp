@@ -170,7 +170,7 @@ void JointReadings::add_position(
   const bool is_first = !has_position_[coordinate];
   if (!is_first && stamp < before.time)
   {
-    return;  // overtaken
+    return;  // a newer reading came first
   }
   double rate = rates_[coordinate].value;
   if (velocity != nullptr)
@@ -207,7 +207,7 @@ std::vector<bool> JointReadings::measured_speeds() const
       measured[static_cast<std::size_t>(speed_of_coordinate_[i])] = true;
     }
   }
-  // The others follow where all rates are there.
+  // The other speeds follow from the rates if all rates are measured.
   const bool all = std::all_of(
     joint_coordinates_.begin(), joint_coordinates_.end(),
     [this](int i) { return has_rate_[static_cast<std::size_t>(i)]; });

@@ -87,7 +87,7 @@ std::string MonitoredSystem::complete(State & state)
   {
     return "";
   }
-  // The first state, or one far from the last: from afar.
+  // The first state, or one far from the last: search from the start.
   try
   {
     if (completion_->is_needed())
@@ -170,7 +170,8 @@ std::string MonitoredSystem::set_active(const std::string & name, bool active)
   {
     return "";
   }
-  // The passive joints must still be known without it, or be brought to meet it.
+  // Without it the passive joints must still be determined; with it they must be able to satisfy
+  // it.
   State state = state_;
   try
   {

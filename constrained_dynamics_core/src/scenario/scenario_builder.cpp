@@ -61,7 +61,7 @@ void add_mimics(
   }
 }
 
-/// Switches off in a workspace what is not active at the start.
+/// Deactivates, in a workspace, the constraints that are not active at the start.
 void switch_constraints(const std::vector<bool> & active, Workspace & workspace)
 {
   for (std::size_t i = 0; i < active.size(); ++i)
@@ -70,7 +70,7 @@ void switch_constraints(const std::vector<bool> & active, Workspace & workspace)
   }
 }
 
-/// The initial state on the rows of servo-constraints as well.
+/// An initial state that also satisfies the rows of servo-constraints.
 State read_initial_on_servo(
   const ScenarioReader & initial, const ScenarioReader & names, const ScenarioSystem & system,
   const ScenarioParts & out)
@@ -91,7 +91,7 @@ State read_initial_on_servo(
     });
 }
 
-/// Refuses a state that is inside a rigid obstacle, and Dahl's law on the wrong coordinate.
+/// Refuses a state inside a rigid obstacle, and Dahl's law on the wrong coordinate.
 void check_contacts(
   const ScenarioReader & initial, Workspace & workspace, const ScenarioParts & out)
 {
@@ -136,7 +136,7 @@ void check_contacts(
   }
 }
 
-/// The constraints with those that robot descriptions state, and what comes and goes of them.
+/// All constraints, including those of robot descriptions, and which of them switch during a run.
 ConstraintSet build_rows(
   const ScenarioReader & root, const ScenarioSystem & system, ScenarioParts & out)
 {
@@ -247,7 +247,7 @@ void build_signals(
     });
 }
 
-/// What the robot descriptions state and the scenario does not apply.
+/// Warnings about what the robot descriptions state and the scenario does not apply.
 std::vector<std::string> read_warnings(const ScenarioReader & root, const ScenarioSystem & system)
 {
   if (system.robot == nullptr)

@@ -37,14 +37,14 @@ const ConstraintDescription & find_type(const ScenarioReader & item)
 
 bool is_contact(const ScenarioReader & item) { return item.at("type").name() == "contact"; }
 
-/// A friction whose rows are those of another item.
+/// Friction that acts on the rows of another item.
 struct Pending
 {
   ScenarioReader rows;
   std::size_t friction;
 };
 
-/// Builds the list and what comes and goes of it.
+/// Builds the list of constraints, and the contacts and frictions among them.
 class ConstraintBuilder
 {
 public:
@@ -87,7 +87,7 @@ public:
   }
 
 private:
-  /// The constraint of an item, by how it comes and goes.
+  /// Adds the constraint of an item: as a contact, compliant, with friction, or as it is.
   void add_built(const ScenarioReader & item, ConstraintPointer constraint)
   {
     if (is_contact(item))

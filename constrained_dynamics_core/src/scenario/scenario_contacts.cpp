@@ -96,7 +96,7 @@ RowLaw read_law(const ScenarioReader & reader)
   const double stiffness = nonnegative_or(reader, "stiffness", 0.0) / mass;
   if (!(stiffness > 0.0 || damping > 0.0))
   {
-    // It would sink in at the speed with which it touches.
+    // With neither, the point would sink in at the speed of the touchdown.
     reader.fail_here("neither stiffness nor damping; allowed: one of them above 0");
   }
   if (kind == "kelvin_voigt")
@@ -257,7 +257,7 @@ void add_joint_frictions(
       const DryFriction friction = read_friction(value, false);
       if (stated != frictions.end())
       {
-        stated->second = friction;  // what the file says counts
+        stated->second = friction;  // the file takes precedence
       }
       else
       {

@@ -21,14 +21,14 @@ namespace constrained_dynamics
 /// unilateral constraint are read by read_contact.
 ConstraintDescription describe_contact();
 
-/// The slip of a contact, which its friction acts on. @param item that of the contact.
+/// The slip rows of a contact, on which its friction acts. @param item of the contact.
 std::shared_ptr<const Constraint> make_contact_tangents(
   const ScenarioReader & item, const System & system, const std::string & name);
 
 /// Keys of a unilateral constraint, below `unilateral` or directly in a `contact`.
 const std::vector<std::string> & contact_keys();
 
-/// Reads them. @param law where the contact has a law of its row, it is put here.
+/// Reads these keys. @param law receives the law of the row if the contact has one.
 Contact read_contact(const ScenarioReader & reader, std::optional<RowLaw> & law);
 
 /// Reads a law of rows: `kind` and its numbers.

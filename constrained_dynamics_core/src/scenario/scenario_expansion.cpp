@@ -89,7 +89,7 @@ private:
     }
   }
 
-  /// A map whose parameters and definitions stay as they are.
+  /// Expands a map except for its parameters and definitions.
   ScenarioNode expand_but_names(const ScenarioNode & node, const std::string & path)
   {
     ScenarioNode result;

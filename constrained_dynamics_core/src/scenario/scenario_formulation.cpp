@@ -152,7 +152,7 @@ void check_selected_partition(
   }
 }
 
-/// A formulation with options of its own. `make` and `check` are called where one is given.
+/// A formulation with options of its own. `make` and `check` are called if options are given.
 struct Entry
 {
   const char * kind;
@@ -164,10 +164,10 @@ struct Entry
     Workspace & workspace);
 };
 
-/// The entry of a kind whose options are given; null where none is. Refuses other keys.
+/// The entry of a kind; null if no options are given. Refuses other keys.
 const Entry * find_entry(const ScenarioReader & reader, const std::string & kind)
 {
-  // The options of a formulation are one line here.
+  // Each formulation with options has one line here.
   static const std::vector<Entry> entries = {
     {"projection", {"complement"}, make_projection, check_projection},
     {"coordinate_partition_selected",

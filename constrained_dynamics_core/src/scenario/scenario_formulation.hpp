@@ -15,7 +15,7 @@
 namespace constrained_dynamics
 {
 
-/// What the options of a formulation may speak of.
+/// What the options of a formulation may refer to.
 struct FormulationScope
 {
   const System & system;

@@ -12,8 +12,8 @@ namespace constrained_dynamics
 {
 
 /// Reads the section `initial`.
-/// @param workspace of `dynamics`, whose active constraints count.
-/// @param assemble whether what is free to change is changed until the rows hold.
+/// @param workspace of `dynamics`; it tells which constraints are active.
+/// @param assemble whether free coordinates and speeds are changed until the rows are satisfied.
 State read_initial(
   const ScenarioReader & reader, const ScenarioSystem & system, const Dynamics & dynamics,
   Workspace & workspace, bool assemble);

@@ -18,7 +18,7 @@ namespace constrained_dynamics
 std::vector<std::string> key_names(
   const std::vector<KeyDescription> & keys, const std::vector<std::string> & more = {});
 
-/// Reads the described keys of a map and adds the defaults. Other keys are not looked at: see
+/// Reads the described keys of a map and adds the defaults. Other keys are ignored: see
 /// ScenarioReader::allow_keys.
 /// @param system whose frames and coordinates keys may name.
 KeyValues read_keys(
@@ -31,8 +31,8 @@ std::string read_frame(const ScenarioReader & reader, const System & system);
 void check_coordinate(
   const ScenarioReader & place, const std::string & coordinate, const System & system);
 
-/// Calls `make` and tells the place in the file where it throws: that of the key of a KeyError,
-/// else that of the item.
+/// Calls `make`; if it throws, adds the place in the file: of the key for a KeyError, otherwise of
+/// the item.
 template <class Make>
 auto make_at(const ScenarioReader & item, const Make & make)
 {
@@ -42,7 +42,7 @@ auto make_at(const ScenarioReader & item, const Make & make)
   }
   catch (const ScenarioError &)
   {
-    throw;  // says its place already
+    throw;  // names its place already
   }
   catch (const KeyError & error)
   {

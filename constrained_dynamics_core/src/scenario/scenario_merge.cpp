@@ -158,7 +158,7 @@ const char * robot_key(const std::string & description)
   return key;
 }
 
-/// Makes several robots one that has the joints of all, with their prefixes.
+/// Merges several robots into one that has all their joints, with their prefixes.
 void unite_robots(TextTree & system)
 {
   const TextTree robots = std::move(*system.find("robots"));
@@ -191,8 +191,8 @@ void unite_robots(TextTree & system)
   }
 }
 
-/// A description in which scenario readers find no formula `${…}`: the brace becomes the XML
-/// reference that stands for it.
+/// Escapes `${…}` in a description, which scenario readers would take for a formula: the brace
+/// becomes an XML character reference.
 std::string without_formulas(std::string description)
 {
   const std::string reference = "$&#123;";

@@ -28,7 +28,7 @@ struct ScenarioScope
   FormulaNames names;            ///< parameters and definitions
 };
 
-/// What readers throw: a message that says its place already.
+/// Thrown by readers: the message names its place already.
 class ScenarioError : public std::invalid_argument
 {
 public:

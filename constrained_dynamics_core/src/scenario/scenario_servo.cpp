@@ -26,7 +26,7 @@ constexpr double kPi = 3.14159265358979323846;
 
 using ServoPointer = std::shared_ptr<const ServoConstraint>;
 
-/// Keys of an item whatever its type.
+/// Keys that items of all types have.
 const std::vector<std::string> & pursuit_keys()
 {
   static const std::vector<std::string> keys = {"reference",     "smooth_start",    "priority",
@@ -52,7 +52,7 @@ Eigen::VectorXd read_numbers(const ScenarioReader & reader)
   return result;
 }
 
-/// The same with one number standing for all, and a value where the key is missing.
+/// The same, where one number stands for all, with a default for a missing key.
 Eigen::VectorXd read_numbers_or(
   const ScenarioReader & reader, const std::string & key, Eigen::Index count, double fallback)
 {
@@ -179,7 +179,7 @@ ReferencePointer read_curve(const ScenarioReader & reader, const ServoConstraint
     reader.at("to").number(), read_timing(reader), reader.scope().names);
 }
 
-/// How a kind is made; a new kind is one line in the table.
+/// How a kind of reference is made; a new kind is one line in the table.
 struct ReferenceRecipe
 {
   std::string kind;
@@ -201,8 +201,8 @@ const std::vector<ReferenceRecipe> & reference_recipes()
   return table;
 }
 
-/// Whether a constraint says no value of its own, so that as a servo task without reference it
-/// stays where it is.
+/// Whether a constraint states no desired value itself: as a servo task without a reference it
+/// holds the value found at the start.
 bool holds(const ScenarioReader & item)
 {
   const std::string type = item.at("type").name();
@@ -212,7 +212,7 @@ bool holds(const ScenarioReader & item)
          ((type == "energy" || type == "kinetic_energy") && !item.has("value"));
 }
 
-/// A type of servo task that is no constraint.
+/// A type of servo task that is not a constraint.
 ServoPointer read_task(
   const ScenarioReader & item, const ConstraintSet & passive,
   const ServoTaskDescription & description)
@@ -263,7 +263,7 @@ ReferencePointer read_reference(const ScenarioReader & item, const ServoConstrai
   {
     if (!servo.force_rows().empty())
     {
-      item.at("reference");  // is missing
+      item.at("reference");  // throws: the key is missing
     }
     return servo.start_reference() == StartReference::kMeasured
              ? nullptr
@@ -292,7 +292,7 @@ ReferencePointer read_reference(const ScenarioReader & item, const ServoConstrai
   }
   catch (const ScenarioError &)
   {
-    throw;  // says its place already
+    throw;  // names its place already
   }
   catch (const std::exception & error)
   {

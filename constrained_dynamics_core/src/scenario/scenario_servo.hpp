@@ -13,17 +13,17 @@
 namespace constrained_dynamics
 {
 
-/// One item of `servo`: its type with the keys of the type. Keys that say how it is pursued
-/// (reference, smooth_start, priority, gains) are let pass.
+/// One item of `servo`: its type with the keys of the type. Keys about the reference, smooth_start,
+/// the priority and the gains are ignored here.
 std::shared_ptr<const ServoConstraint> read_servo_constraint(
   const ScenarioReader & item, const ConstraintSet & passive);
 
-/// What an item of `servo` follows, from its key `reference`; without one: null where it holds what
-/// it finds at the start, otherwise zero.
+/// The reference of an item of `servo`, from its key `reference`. Without the key: null if the task
+/// holds the value found at the start, otherwise zero.
 ReferencePointer read_reference(const ScenarioReader & item, const ServoConstraint & servo);
 
-/// Time in which an item of `servo` joins its reference [s]: smooth_start, or the duration of a
-/// minimum-jerk motion from where the robot is.
+/// Time in which an item of `servo` blends into its reference [s]: smooth_start, or the duration of
+/// a minimum-jerk motion from where the robot is.
 double read_smooth_start(const ScenarioReader & item);
 
 }  // namespace constrained_dynamics

@@ -65,7 +65,7 @@ Eigen::VectorXd read_bounds(const ScenarioReader & reader, const System & system
   return bounds;
 }
 
-/// The efforts that the robot descriptions state, by input; none of controls that are states.
+/// The effort limits of the robot descriptions, by input; none for controls that are states.
 Eigen::VectorXd model_efforts(const RigidBodySystem & robot, const System & system)
 {
   const std::vector<std::string> & inputs = system.input_names();
@@ -98,7 +98,7 @@ bool is_word(const ScenarioReader & reader, const RigidBodySystem * robot, std::
   return true;
 }
 
-/// One number a coordinate: `fallback` where the map does not name it.
+/// One number per coordinate: `fallback` if the map does not name it.
 Eigen::VectorXd read_coordinates(
   const ScenarioReader & reader, const System & system, const Eigen::VectorXd & fallback)
 {
@@ -116,7 +116,7 @@ Eigen::VectorXd read_coordinates(
   return values;
 }
 
-/// Position and velocity limits: what the description states, unless the file says otherwise.
+/// Position and velocity limits of the description, unless the file says otherwise.
 MotionLimits read_motion_limits(
   const ScenarioReader & reader, const System & system, const RigidBodySystem * robot)
 {
@@ -315,7 +315,7 @@ std::optional<ScenarioServo> read_servo(
   {
     inputs->fail_here("not allowed with servo, because the servo law computes the inputs");
   }
-  // Whatever the classes refuse is told with the place in the file.
+  // Errors that the classes throw get the place in the file.
   const auto at = [](const ScenarioReader & reader, const auto & build)
   {
     try
@@ -368,7 +368,7 @@ std::optional<ScenarioServo> read_servo(
     [&]
     {
       servo.law = std::make_shared<const ServoLaw>(dynamics, std::move(tasks), std::move(options));
-      (void)ServoInputLaw(servo.law, servo.drive);  // checks
+      (void)ServoInputLaw(servo.law, servo.drive);  // throws if the law cannot be used
     });
   return servo;
 }

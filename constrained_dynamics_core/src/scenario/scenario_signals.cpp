@@ -141,7 +141,7 @@ SignalNames::SignalNames(const ConstraintSet & set, const FormulaNames & names, 
       add(prefix + all[i], kind, static_cast<int>(i));
     }
   };
-  // Where two meanings share a name the first holds, as in FormulaBinding.
+  // If two quantities share a name, the first one wins, as in FormulaBinding.
   add("t", Kind::kTime, 0);
   add_all(system.coordinate_names(), "", Kind::kCoordinate);
   add_all(system.speed_names(), "", Kind::kSpeed);

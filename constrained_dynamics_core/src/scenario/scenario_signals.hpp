@@ -26,7 +26,7 @@
 namespace constrained_dynamics
 {
 
-/// A number that a signal is made of.
+/// A quantity that signals are made of.
 struct SignalSource
 {
   enum class Kind
@@ -54,7 +54,7 @@ struct SignalSource
   bool needs_solution() const;
 };
 
-/// Formulas over the state and, with a solution, over what was solved: values only.
+/// Formulas of the state and, given a solution, of the results of the solve: values only.
 class SignalProgram
 {
 public:
@@ -123,7 +123,7 @@ private:
 };
 
 /// The names for signals of a scenario, with its definitions, over the rows of `set`, which must
-/// live on.
+/// outlive them.
 std::unique_ptr<const SignalNames> signal_names(
   const ScenarioReader & root, const ConstraintSet & set, bool with_solution);
 

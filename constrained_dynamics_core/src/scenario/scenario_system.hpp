@@ -41,7 +41,7 @@ struct ScenarioSystem
 ScenarioSystem build_system(
   const ScenarioReader & reader, const std::optional<ScenarioReader> & initial);
 
-/// The constraints that come and go.
+/// Constraints that switch on and off during a run.
 struct ScenarioContacts
 {
   std::vector<Contact> contacts;
@@ -51,11 +51,12 @@ struct ScenarioContacts
 /// Types that `build_constraint` knows.
 std::vector<std::string> constraint_types();
 
-/// Builds one constraint with the keys of its type, name and type; `more_keys` are let pass.
+/// Builds one constraint with the keys of its type, name and type; `more_keys` are ignored.
 std::shared_ptr<const Constraint> build_constraint(
   const ScenarioReader & reader, const System & system, const std::vector<std::string> & more_keys);
 
-/// Builds the section `constraints`; `active` gets one flag each, false for those that come and go.
+/// Builds the section `constraints`; `active` gets one flag per constraint, false for those that
+/// switch on and off during a run.
 std::vector<std::shared_ptr<const Constraint>> build_constraints(
   const ScenarioReader & reader, const System & system, std::vector<bool> & active,
   ScenarioContacts & contacts);

@@ -26,7 +26,7 @@ ScenarioSystem build_textbook(
 /// Reads the key `control_states`.
 ControlStates read_control_states(const ScenarioReader & reader);
 
-/// Makes controls states where the scenario asks for it.
+/// Turns controls into states where the scenario asks for it.
 void wrap_control_states(
   const ScenarioReader & reader, const ControlStates & states, ScenarioSystem & system);
 

@@ -23,7 +23,7 @@ std::vector<NamedFormula> read_formulas(const ScenarioReader & reader)
   return result;
 }
 
-/// Coordinates named in initial.q; a value that is no number is refused later.
+/// Coordinates named in initial.q; a value that is not a number is refused later.
 Eigen::VectorXd read_regular_coordinates(
   const std::vector<std::string> & coordinates, const std::optional<ScenarioReader> & initial)
 {
@@ -93,7 +93,7 @@ ControlStates read_control_states(const ScenarioReader & reader)
   return states;
 }
 
-/// Makes controls states where the scenario asks for it.
+/// Turns controls into states where the scenario asks for it.
 void wrap_control_states(
   const ScenarioReader & reader, const ControlStates & states, ScenarioSystem & system)
 {

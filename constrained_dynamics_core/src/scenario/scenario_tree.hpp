@@ -23,7 +23,7 @@ inline constexpr std::size_t kMaxScenarioNodes = 100000;
 /// Most text, with aliases, `repeat` and `${…}` expanded [bytes].
 inline constexpr std::size_t kMaxScenarioText = 16000000;
 
-/// What was written, without any meaning: the tree of a YAML document, each node with its place.
+/// A YAML document as it was written, before interpretation; each node knows its place.
 struct ScenarioNode
 {
   enum class Kind
@@ -39,7 +39,7 @@ struct ScenarioNode
   std::vector<std::string> keys;              ///< of a map, as many as children
   std::vector<ScenarioNode> children;         ///< of a list or a map
   int line = 0;                               ///< from 1
-  std::shared_ptr<const std::string> origin;  ///< "--set …" where the node comes from there
+  std::shared_ptr<const std::string> origin;  ///< "--set …" if the node comes from an override
 
   bool is_map() const { return kind == Kind::kMap; }
   bool is_list() const { return kind == Kind::kList; }
@@ -56,8 +56,8 @@ ScenarioNode parse_document(const std::string & text, const std::string & source
 
 /// Reads one YAML document.
 /// @param source name of the file, for messages.
-/// @throw std::invalid_argument "<source>:<line>: …" for what is no single YAML map without
-/// duplicate keys within the limits above.
+/// @throw std::invalid_argument "<source>:<line>: …" unless it is one YAML map without duplicate
+/// keys and within the limits above.
 ScenarioNode parse_scenario(const std::string & text, const std::string & source);
 
 /// Applies one `path=value` to the tree.

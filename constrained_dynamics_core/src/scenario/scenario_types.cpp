@@ -43,7 +43,7 @@ std::string wrapped(const std::string & paragraph)
   return result + "\n";
 }
 
-/// The equation without what only a picture fills in.
+/// The equation without the placeholder that only pictures fill in.
 std::string plain_equation(const std::string & equation)
 {
   return equation.substr(0, equation.find("; rows {rows}"));

@@ -30,7 +30,7 @@ bool contains(const std::vector<std::string> & names, const std::string & name)
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Joints that a controller names: do they exist, and have the interfaces that it asks for?
+/// Checks that the joints named by a controller exist and have the interfaces it needs.
 void check_joints(
   const ConfiguredController & controller, const std::string & thing, const DescribedJoints & robot,
   SetupReport & report)
@@ -48,7 +48,7 @@ void check_joints(
     {
       if (!contains(robot.movable, joint))
       {
-        // A passive one may be a base or one of its coordinates, which the system knows.
+        // A passive joint may also be a base or one of its coordinates; the system checks those.
         if (is_driven)
         {
           report.error(
@@ -88,7 +88,7 @@ void check_joints(
   }
 }
 
-/// The scenario of a controller: file, parameters and description, as the controller joins them.
+/// The scenario of a controller: file, parameters and description, merged as the controller does.
 std::string scenario_text(
   const SetupFiles & files, const ConfiguredController & controller, std::string & folder)
 {
@@ -142,7 +142,7 @@ std::string scenario_text(
   return write_yaml(root);
 }
 
-/// "scenario:<line>: …" names a line of a text that nobody saw.
+/// Removes "scenario:<line>: …": the line is one of a generated text, which the user does not see.
 std::string without_line(const std::string & message)
 {
   const std::string begin = "scenario:";
@@ -154,7 +154,7 @@ std::string without_line(const std::string & message)
   return end == std::string::npos ? message : message.substr(end);
 }
 
-/// Efforts that the law asks for at the initial state, and motions that it leaves open.
+/// Checks the efforts that the law needs at the initial state, and the motions it leaves open.
 void check_law(
   const Scenario & scenario, const DescribedJoints & robot, const std::string & thing,
   SetupReport & report)
@@ -176,7 +176,7 @@ void check_law(
   {
     force_rows += static_cast<int>(task.constraint->force_rows().size());
   }
-  // Of the directions that the tasks use, those of forces move nothing.
+  // Force tasks use directions without moving anything.
   const int open =
     workspace.dynamics().rank_report().degrees_of_freedom - std::max(0, result.rank - force_rows);
   if (open > 0)
@@ -187,7 +187,7 @@ void check_law(
         " motions open, which are not controlled and sag under gravity; a 'joint' task of all "
         "joints with a later priority holds them");
   }
-  // Tasks of later priorities are meant to give way.
+  // Tasks of later priorities are meant to be relaxed.
   std::vector<std::string> relaxed;
   for (const int task : law->levels().front())
   {

@@ -26,7 +26,7 @@ bool contains(const std::vector<std::string> & names, const std::string & name)
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A map in which every dot of a key is a level.
+/// The map with one level for each dot in a key.
 TextTree nest(const TextTree & tree)
 {
   if (!tree.is_map())
@@ -119,7 +119,7 @@ std::string refuse_by_rule(
   return bound && number ? refuse_number(rule, *bound, *number) : std::string();
 }
 
-/// What a type allows of a single value; empty: this one.
+/// What a type allows for a single value; empty if this value is allowed.
 std::string refuse_type(const std::string & type, const TextTree & value)
 {
   const bool is_array = type.size() > 6 && type.compare(type.size() - 6, 6, "_array") == 0;
@@ -209,7 +209,7 @@ void check_parameters(
   {
     const std::string & key = values.keys[i];
     const std::string thing = where + key;
-    // Every node and every controller has these.
+    // Every node and every controller has these parameters.
     if (
       is_top && (contains(scenario_sections(), key) || key == "use_sim_time" || key == "type" ||
                  key == "update_rate" || key == "is_async"))
@@ -241,7 +241,7 @@ void check_parameters(
 
 // ---- the file ----------------------------------------------------------------------------------
 
-/// What rcl would read as a boolean in a list of texts.
+/// Finds strings in lists that rcl would read as booleans.
 void find_booleans(const SetupFiles & files, SetupReport & report)
 {
   static const std::regex word(R"([\[,]\s*(y|n|Y|N|yes|no|on|off|Yes|No|On|Off)\s*[,\]])");

@@ -12,7 +12,7 @@
 namespace constrained_dynamics
 {
 
-/// Efforts from outside as inputs, beside what else acts on the scenario's system.
+/// Commanded efforts as inputs, besides whatever else acts on the scenario's system.
 class SimulatedPlant::CommandLaw : public InputLaw
 {
 public:
@@ -60,7 +60,7 @@ private:
 namespace
 {
 
-/// The scenario's dynamics with drives behind its constraints, which keep their indices.
+/// The scenario's dynamics with drives added behind its constraints, whose indices stay the same.
 std::shared_ptr<const Dynamics> add_drives(
   const std::shared_ptr<const Dynamics> & dynamics,
   const std::vector<std::shared_ptr<const Constraint>> & drives)
@@ -177,7 +177,7 @@ long SimulatedPlant::steps_of(double period) noexcept
     ++cuts_;
   }
   pending_ += std::min(period, options_.largest_period);
-  // Periods are whole steps up to rounding more often than not.
+  // Most periods are a whole number of steps, up to round-off.
   const long count = std::lround(std::floor(pending_ / options_.step + 1e-6));
   pending_ -= static_cast<double>(count) * options_.step;
   return count;

@@ -496,8 +496,8 @@ TEST(Cli, when_contacts_act_at_the_start_expect_them_in_every_command)
   EXPECT_TRUE(rest["residuals"]["floor/height"]["active"].as<bool>());
   EXPECT_EQ(rest["rank"].as<int>(), 1);
   EXPECT_EQ(rest["degrees_of_freedom"].as<int>(), 0);
-  // A rod that slides: x = m g/(A_n Q⁻¹ (A_n − μ s A_t)ᵀ) at 45°, A_n Q⁻¹ A_nᵀ = 2.5, A_n Q⁻¹ A_tᵀ
-  // = −1.5, s = −1.
+  // A rod that slides: x = m g/(A_n Q⁻¹ (A_n − μ s A_t)ᵀ) at 45°,
+  // with A_n Q⁻¹ A_nᵀ = 2.5, A_n Q⁻¹ A_tᵀ = −1.5 and s = −1.
   const YAML::Node slides = YAML::Load(cdyn({"solve", rod, "--set", "mu=0.5"}).out);
   EXPECT_NEAR(slides["multipliers"]["tip/height"].as<double>(), 9.81 / (2.5 - 0.5 * 1.5), 1e-12);
   EXPECT_NEAR(

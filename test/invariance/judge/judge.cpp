@@ -279,8 +279,8 @@ int rank_around(
 }
 
 /// The multipliers with the least Σ (λ/weight)² that exert Bᵀ μ. With W = diag(weight) they are W²
-/// times a combination of the columns of A, so that λ = W² S⁻¹ U_rᵀ y with (U_r S⁻¹ W² S⁻¹ U_rᵀ) y
-/// = μ.
+/// times a combination of the columns of A: λ = W² S⁻¹ U_rᵀ y
+/// with (U_r S⁻¹ W² S⁻¹ U_rᵀ) y = μ.
 Vector multipliers_of(
   const Evaluation & e, int rank, const Vector & row_forces, const Vector & weight)
 {

@@ -34,8 +34,8 @@ struct Joint
   int u = 0;
 };
 
-/// How a point of a body moves: v = Σ J_k u_k over the columns, ω likewise. Rates are those at u̇ =
-/// 0, so that the rate of the velocity is the acceleration there. Sizes: every sum in absolute
+/// How a point of a body moves: v = Σ J_k u_k over the columns, ω likewise. Rates are those with
+/// u̇ = 0, so that the rate of the velocity is the acceleration there. Sizes: every sum in absolute
 /// values, so that they do not change if the world is rotated or shifted. A lever is the distance
 /// from the joint to the point along the bodies between.
 struct PointMotion

@@ -19,7 +19,7 @@ namespace constrained_dynamics::python
 namespace
 {
 
-/// key_values with the owner in front of what is wrong.
+/// key_values with the owner in front of error messages.
 KeyValues checked_keys(
   const std::string & owner, const nb::dict & given, const std::vector<KeyDescription> & keys)
 {

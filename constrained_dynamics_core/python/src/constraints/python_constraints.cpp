@@ -24,8 +24,8 @@ namespace
 // ---- numbers with derivatives
 // --------------------------------------------------------------------
 
-// numpy's functions of an array of objects call the method of the same name of each element:
-// np.sin(q[0]) and np.sin(q) work on these numbers.
+// numpy applies its functions to arrays of objects by calling the method of that name on each
+// element: this makes np.sin(q[0]) and np.sin(q) work on these numbers.
 template <class S>
 void bind_number(nb::class_<S> & binding)
 {
@@ -193,7 +193,7 @@ using PythonFunctionConstraint = FunctionConstraint<PythonRows>;
 // ---- rows by a class
 // -----------------------------------------------------------------------------
 
-/// What a row class written in Python sees of the state.
+/// The state as seen by a constraint class written in Python.
 struct StateView
 {
   const System * system = nullptr;
@@ -209,7 +209,7 @@ struct StateView
   }
 };
 
-/// A constraint whose rows and wrenches Python writes.
+/// A constraint whose rows and wrenches are written in Python.
 class CustomConstraint : public Constraint
 {
 public:
@@ -352,7 +352,7 @@ void bind_state_view(nb::module_ & module)
         return Eigen::MatrixXd(out);
       },
       "name"_a, "Jacobian (6 × n): rows 0 to 2 linear, 3 to 5 angular.");
-  // Copies: the memory is the workspace's, and Python may keep what it is given.
+  // Copies, because the memory belongs to the workspace and Python may keep what it gets.
   const auto term = [&binding](const char * name, auto member, const char * doc)
   {
     using Matrix = std::remove_reference_t<decltype(std::declval<SystemTerms &>().*member)>;

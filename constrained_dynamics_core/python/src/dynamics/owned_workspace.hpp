@@ -10,7 +10,7 @@
 namespace constrained_dynamics::python
 {
 
-/// A Workspace that knows whose it is, so that Python cannot mix them up.
+/// A Workspace that knows its owner, so that Python cannot mix them up.
 struct OwnedWorkspace
 {
   /// Not analysed yet.

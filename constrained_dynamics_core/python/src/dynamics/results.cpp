@@ -8,7 +8,7 @@
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 
 /// @file
-/// State, rows, solution and what they say about each constraint.
+/// State, rows, solution and the results of each constraint.
 
 namespace constrained_dynamics::python
 {

@@ -13,7 +13,7 @@
 #include "constrained_dynamics/status.hpp"
 
 /// @file
-/// One instant as one vector: what recordings and live views take out of a cycle in a single call.
+/// One instant as one vector: recordings and live views read a cycle in a single call.
 
 namespace constrained_dynamics::python
 {

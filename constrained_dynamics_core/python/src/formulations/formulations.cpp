@@ -109,7 +109,7 @@ private:
   HeldFunction function_;
 };
 
-/// One problem without a system.
+/// Solves one problem without a system.
 RowSolution solve_row_problem(
   const Formulation & formulation, const MatrixArgument & mass_matrix, const VectorArgument & force,
   const MatrixArgument & rows, const VectorArgument & bias, const RankOptions & options)
@@ -129,7 +129,7 @@ RowSolution solve_row_problem(
   const RowFormulation & form = formulation.row_form();
   const std::unique_ptr<FormulationData> data =
     form.make_data(static_cast<int>(n), static_cast<int>(m));
-  // Rows of full rank are nominal; what the solve finds is in `rank`.
+  // Full row rank is nominal; the rank found is in `rank`.
   const Eigen::VectorXd sizes = a.rowwise().norm();
   const Eigen::VectorXd scale = (sizes.array() > 0.0).select(sizes.cwiseInverse(), 1.0);
   const RowProblem problem{

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Models to and from Python. Pinocchio's own module is made with another library of bindings, so
-// that its objects cannot be handed over; its text archive can, with every digit.
+// Models to and from Python. Pinocchio's own module uses another binding library, so its objects
+// cannot be passed directly; its text archive can, with every digit.
 
 #include "constrained_dynamics/model/pinocchio.hpp"
 

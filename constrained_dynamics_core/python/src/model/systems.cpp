@@ -35,7 +35,7 @@ int frame_of(const System & system, const std::variant<int, std::string> & frame
   return index;
 }
 
-/// A system at one state: what Kinematics and its frames look at.
+/// A system at one state, on which Kinematics and its frames are views.
 struct Kinematics
 {
   std::shared_ptr<const System> system;

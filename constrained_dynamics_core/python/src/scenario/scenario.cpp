@@ -17,7 +17,7 @@ namespace
 
 std::shared_ptr<SimulationHandle> make_simulation(const Scenario & scenario)
 {
-  // The law is the simulation's own; a second one would have scratch of its own.
+  // The law is the one of the simulation; a second one would have its own scratch memory.
   return std::make_shared<SimulationHandle>(
     scenario.dynamics(), scenario.make_simulation(), scenario.make_input_law());
 }

@@ -17,7 +17,7 @@ namespace constrained_dynamics::python
 namespace
 {
 
-/// A reference that a Python function of the time gives, with its derivatives.
+/// A reference and its derivatives, given by a Python function of time.
 class FunctionReference : public ReferenceTrajectory
 {
 public:

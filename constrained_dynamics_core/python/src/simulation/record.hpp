@@ -18,7 +18,7 @@ namespace constrained_dynamics::python
 class Record
 {
 public:
-  /// Values of one kind, `width` a time.
+  /// Values of one kind, `width` per time.
   struct Channel
   {
     std::size_t width = 1;

@@ -37,7 +37,7 @@ public:
       [&]
       {
         const SystemTerms & terms = data.terms;
-        // Copies: Python may keep what it is given.
+        // Copies, because Python may keep what it gets.
         const nb::object result = function_.function(
           terms.time, Eigen::VectorXd(terms.coordinates), Eigen::VectorXd(terms.speeds));
         inputs = checked(nb::cast<VectorArgument>(result), inputs.size(), "inputs");
@@ -49,7 +49,7 @@ private:
   HeldFunction function_;
 };
 
-/// Inputs that stay as they are.
+/// Constant inputs.
 class ConstantInputs : public InputLaw
 {
 public:
@@ -84,7 +84,7 @@ std::shared_ptr<InputLaw> make_law(const InputsArgument & inputs, const System &
   return nullptr;
 }
 
-/// Ctrl-C, asked for at most ten times a second; takes the interpreter's lock.
+/// Checks for Ctrl-C at most ten times a second; takes the interpreter's lock.
 class InterruptCheck
 {
 public:

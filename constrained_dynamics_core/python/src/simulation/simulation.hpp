@@ -14,7 +14,7 @@
 namespace constrained_dynamics::python
 {
 
-/// A simulation that one thread at a time may use: runs let other threads of Python go on.
+/// A simulation that one thread at a time may use. Other Python threads continue during a run.
 struct SimulationHandle
 {
   SimulationHandle(
@@ -24,11 +24,11 @@ struct SimulationHandle
   {
   }
 
-  /// Takes the simulation for a while.
+  /// Claims the simulation while it exists.
   class Use
   {
   public:
-    /// @throw std::runtime_error where it is taken.
+    /// @throw std::runtime_error if it is in use.
     explicit Use(SimulationHandle & handle) : busy_(handle.busy)
     {
       if (busy_.exchange(true))
