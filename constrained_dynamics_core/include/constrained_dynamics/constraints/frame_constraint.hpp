@@ -41,8 +41,8 @@ struct RelativeMotionOf
 };
 using RelativeMotion = RelativeMotionOf<double>;
 
-/// One row in terms of the relative motion: φ̇ (or ψ) has the derivative linear · ∂v/∂u +
-/// angular · ∂ω/∂u with respect to the speeds.
+/// One row in terms of the relative motion. The derivative of φ̇ (or ψ) with respect to the speeds
+/// is linear · ∂v/∂u + angular · ∂ω/∂u.
 template <class S>
 struct FrameRowOf
 {

@@ -178,8 +178,8 @@ CONSTRAINED_DYNAMICS_EXPORT RobotDescription load_robot_description(const std::s
 /// and the named frames. The root link of a robot that is fixed at the origin is the world itself
 /// if it is named `world`.
 ///
-/// Q is the joint-space inertia with armature. P = −(gravity and velocity terms) − dampers −
-/// springs + external wrenches. G selects the actuated speeds. Joint friction, limits,
+/// Q is the joint-space inertia with armature. P contains gravity and velocity terms, dampers,
+/// springs and external wrenches. G selects the actuated speeds. Joint friction, limits,
 /// transmissions, tendons and contacts of the descriptions are not applied: limits, mimics and
 /// friction can be read below, the others cause warnings.
 class CONSTRAINED_DYNAMICS_EXPORT RigidBodySystem : public System
