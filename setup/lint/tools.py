@@ -4,6 +4,7 @@
 """The ready-made tools: clang-format, clang-tidy, ruff, codespell, shellcheck."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -82,10 +83,10 @@ def tidy_targets(what, commands):
 
 
 def clang_commands(database):
-    """Writes the compile commands without what only g++ knows. Returns their folder and our sources."""
+    """Writes the compile commands without what is for g++ alone. Returns their folder and our sources."""
     entries = json.loads(database.read_text(encoding="utf-8"))
     for entry in entries:
-        entry["command"] = entry["command"].replace(" -fno-tree-loop-vectorize", "")
+        entry["command"] = re.sub(r" -fno-tree-loop-vectorize| -include \S+cmake_pch\.hxx", "", entry["command"])
     folder = database.parent / "clang-tidy"
     folder.mkdir(exist_ok=True)
     (folder / database.name).write_text(json.dumps(entries), encoding="utf-8")
