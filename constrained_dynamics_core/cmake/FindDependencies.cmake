@@ -68,7 +68,7 @@ find_package(tinyxml2 REQUIRED CONFIG)
 get_target_property(cd_tinyxml2_include tinyxml2::tinyxml2 INTERFACE_INCLUDE_DIRECTORIES)
 set(CD_TINYXML2_INCLUDE ${PROJECT_BINARY_DIR}/tinyxml2)
 file(CONFIGURE OUTPUT ${CD_TINYXML2_INCLUDE}/tinyxml2.h
-  CONTENT "#include \"@cd_tinyxml2_include@/tinyxml2.h\"\n" @ONLY)
+  CONTENT "#pragma GCC system_header\n#include \"@cd_tinyxml2_include@/tinyxml2.h\"\n" @ONLY)
 find_package(yaml-cpp REQUIRED CONFIG)
 if(TARGET yaml-cpp::yaml-cpp)
   set(CD_YAML_CPP yaml-cpp::yaml-cpp)

@@ -282,9 +282,10 @@ bool ControlStateSystem::do_power(
   // A drive exerts what the other forces lack to produce the imposed acceleration of its speed.
   for (const int speed : imposed_)
   {
-    out.driven +=
-      terms.speeds(speed) * (terms.mass_matrix.row(speed).dot(acceleration.head(n)) -
-                             terms.force(speed) - terms.input_matrix.row(speed).dot(all));
+    // A row of a matrix without columns has no address.
+    const double applied = all.size() > 0 ? terms.input_matrix.row(speed).dot(all) : 0.0;
+    out.driven += terms.speeds(speed) * (terms.mass_matrix.row(speed).dot(acceleration.head(n)) -
+                                         terms.force(speed) - applied);
   }
   return true;
 }
