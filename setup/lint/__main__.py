@@ -79,6 +79,7 @@ def check_tools(report, options):
 def check_text(report):
     report.check("licence lines", sources.licence_lines)
     report.check("links", documents.links)
+    report.check("words that were replaced", sources.replaced_words)
     report.check("README", documents.readme, "%d words" % len(read("README.md").split()))
     report.check("commit subjects", documents.subjects, "those of the branch, at most %d" % documents.SUBJECT_COUNT)
     for name, width, endings in (

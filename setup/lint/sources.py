@@ -25,6 +25,8 @@ ROOMS = [
 ]
 WITH_LICENCE = CXX + (".py", ".sh", ".cmake", "CMakeLists.txt", ".js", ".css", ".msg", ".srv")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<](?:constrained_dynamics/)?([a-z_]+)/', re.M)
+# Words that gave way to those of the field (desired, relaxed), in CONTRIBUTING.md.
+REPLACED_WORDS = re.compile(r"\b(wish(ed|es|ing)?|gave[ _]way)\b", re.I)
 # Lists of bindings are long by nature.
 BINDINGS = CORE + "python/src/"
 
@@ -86,6 +88,17 @@ def dynamic_casts():
         if not is_test(path)
         for number, line in enumerate(read(path).splitlines(), 1)
         if re.search(r"dynamic_(pointer_)?cast\s*<", line.partition("//")[0])
+    ]
+
+
+def replaced_words():
+    """Places that use a word for which the project has another."""
+    return [
+        "%s:%d: %s" % (path, number, found[0])
+        for path in files(*CXX, ".py", ".md", ".rst", ".yaml", ".msg", ".srv")
+        if not path.startswith("setup/lint/") and "CHANGELOG" not in path
+        for number, line in enumerate(read(path).splitlines(), 1)
+        if (found := REPLACED_WORDS.search(line))
     ]
 
 
