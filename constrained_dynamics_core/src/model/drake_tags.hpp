@@ -16,7 +16,7 @@ namespace constrained_dynamics
 using NodeOfBody = std::function<int(const std::string & name, const std::string & where)>;
 
 /// Reads the tags of Drake right below a `<robot>` or `<model>`: `drake:ball_constraint` is a
-/// constraint. Forces between bodies (bushings, springs) are not applied, with a warning, and joints
+/// constraint. Forces between bodies (bushings, springs) are not applied, with a warning. Joints
 /// that Drake alone knows are refused. Others say nothing about the motion.
 /// @param attributes whether values are attributes, as in URDF, or texts, as in SDF.
 void read_drake_tags(

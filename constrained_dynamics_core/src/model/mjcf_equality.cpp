@@ -181,7 +181,7 @@ void MjcfReader::read_connect(const XMLElement & e, TreeConstraint & constraint)
 void MjcfReader::read_weld(const XMLElement & e, TreeConstraint & constraint)
 {
   const std::string & where = constraint.source;
-  // How much MuJoCo's soft weld cares about angles. A rigid one has no such weight, but 0 means that
+  // The weight of angles in MuJoCo's soft weld. A rigid one has no such weight, but 0 means that
   // angles are free.
   const double scale = xml_.number(e, "torquescale", where, 1.0);
   constraint.rows =

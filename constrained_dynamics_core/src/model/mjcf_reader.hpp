@@ -35,8 +35,8 @@ struct Compiler
   double group_high = 5.0;
 };
 
-/// A class of `<default>` with the class that it refines. The outermost may be stated several times;
-/// what is stated last holds.
+/// A class of `<default>` with the class that it refines. The outermost may be stated several
+/// times; what is stated last holds.
 struct DefaultClass
 {
   std::vector<const XMLElement *> elements;

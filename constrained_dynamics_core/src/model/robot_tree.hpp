@@ -64,8 +64,8 @@ struct TreeFrame
   Eigen::Isometry3d placement = Eigen::Isometry3d::Identity();
 };
 
-/// A constraint that a description states. With frames of the tree, they coincide in `rows`; without
-/// them, Σ terms = Σ_k polynomial[k] (Σ of)^k over joints of the tree.
+/// A constraint that a description states. If it has frames of the tree, they coincide in `rows`;
+/// otherwise Σ terms = Σ_k polynomial[k] (Σ of)^k over joints of the tree.
 struct TreeConstraint
 {
   std::string name;

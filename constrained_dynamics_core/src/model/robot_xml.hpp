@@ -20,8 +20,9 @@ class XmlReader;
 /// @throw std::invalid_argument starting with the document's name, for: no or several root
 /// elements, DTDs, duplicate attributes, numbers that are not numbers (independent of the locale)
 /// or not finite, negative masses, damping and friction, zero axes, lower > upper, empty, missing
-/// and duplicate names, unknown parents, children and joint types, links with several parents (URDF),
-/// several roots, loops without a root, more links or longer chains than the limits allow, and kMaxDocumentBytes.
+/// and duplicate names, unknown parents, children and joint types, links with several parents
+/// (URDF), several roots, loops without a root, more links or longer chains than the limits allow,
+/// and kMaxDocumentBytes.
 ///
 /// Inertia is judged later, when the links that are fixed to each other are one body.
 RobotTree read_robot(const RobotDescription & robot, const SizeLimits & limits);

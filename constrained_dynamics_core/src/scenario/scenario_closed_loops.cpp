@@ -42,7 +42,8 @@ std::vector<std::string> rows_of(const std::optional<ScenarioReader> & type)
   return point ? std::vector<std::string>{"x", "y", "z"} : FrameCoincidence::all_rows();
 }
 
-/// The child links of the joints of a URDF. The files name frames by fixed joints, as Pinocchio does.
+/// The child links of the joints of a URDF. The files name frames by fixed joints, as Pinocchio
+/// does.
 std::map<std::string, std::string> child_links(const RobotDescription & robot)
 {
   std::map<std::string, std::string> links;

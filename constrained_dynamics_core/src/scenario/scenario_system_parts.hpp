@@ -46,8 +46,8 @@ struct ClosedLoops
   std::vector<std::string> motors;
 };
 
-/// Reads the file of the key `closed_loops`: YAML as of example-parallel-robots. Joints that it fixes
-/// are locked in `robot`, whose prefix is set.
+/// Reads the file of the key `closed_loops`: YAML as of example-parallel-robots. Joints that it
+/// fixes are locked in `robot`, whose prefix is set.
 /// @param path of the file.
 ClosedLoops read_closed_loops(
   const ScenarioReader & key, const std::string & path, RobotDescription & robot);

@@ -29,7 +29,7 @@ enum class RobotFormat
 {
   kUrdf,  ///< Unified Robot Description Format (xacro already expanded)
   kMjcf,  ///< MuJoCo XML
-  kSdf,   ///< Simulation Description Format, 1.4 to 1.12: one model, no `<include>`
+  kSdf,   ///< Simulation Description Format, 1.4 to 1.12: one model, with nested ones
 };
 
 /// How the root of a robot (or a free body) moves in the world.
@@ -70,7 +70,7 @@ struct RobotDescription
   /// Whether RigidBodySystem::file_constraints lists the constraints that the description states.
   /// Otherwise each of them causes a warning, and its kind may be one that is not supported.
   bool use_file_constraints = true;
-  /// The folder of the file. `<include>` reads files of this folder and those below it; empty: none.
+  /// The folder of the file. `<include>` reads files of this folder and below it; empty: none.
   std::string folder;
 };
 
