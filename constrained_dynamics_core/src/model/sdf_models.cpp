@@ -18,6 +18,8 @@ constexpr int kMaxModelDepth = 8;
 constexpr int kMaxFrames = 1000;
 /// More nested models than any robot has.
 constexpr int kMaxModels = 200;
+/// All names within a nested model begin with its name.
+constexpr std::size_t kMaxModelName = 100;
 
 bool ends_with(const std::string & text, const std::string & end)
 {
@@ -109,9 +111,11 @@ void SdfReader::read_nested(
   const std::string where = "model '" + outer.prefix + stated + "'";
   const bool merged =
     truth(xml_.text(owner, "merge").value_or("false"), where + ": merge of <include>");
-  if (stated.empty() || stated.find("::") != std::string::npos)
+  if (stated.empty() || stated.size() > kMaxModelName || stated.find("::") != std::string::npos)
   {
-    xml_.fail(where + ": its name must not be empty and not contain '::'");
+    xml_.fail(
+      "model '" + stated.substr(0, kMaxModelName) + "': its name must not be empty, not contain " +
+      "'::' and have at most " + std::to_string(kMaxModelName) + " characters");
   }
   Entity entity;
   entity.label = where;
