@@ -27,6 +27,7 @@ ROS = CORE.parent / "constrained_dynamics_ros" / "doc"
 PATHS = [
     HERE / "mathematics.md",
     HERE / "equations.md",
+    HERE / "closed_chains.md",
     HERE / "contacts.md",
     HERE / "scenario.md",
     HERE / "types.md",

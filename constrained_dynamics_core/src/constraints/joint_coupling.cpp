@@ -3,9 +3,7 @@
 
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <utility>
 
 #include "constrained_dynamics/constraints/constraint_description.hpp"
@@ -15,54 +13,22 @@
 namespace constrained_dynamics
 {
 
-namespace
-{
-
-std::vector<int> coordinates_of(
-  const std::string & name, const System & system, const std::vector<CouplingTerm> & terms)
-{
-  std::vector<int> result;
-  for (const CouplingTerm & term : terms)
-  {
-    const int coordinate = system.coordinate_index(term.coordinate);
-    if (std::find(result.begin(), result.end(), coordinate) != result.end())
-    {
-      throw std::invalid_argument(
-        "constraint '" + name + "': coordinate '" + term.coordinate +
-        "' occurs twice; once is allowed");
-    }
-    result.push_back(coordinate);
-  }
-  if (result.empty())
-  {
-    throw std::invalid_argument(
-      "constraint '" + name + "' couples 0 coordinates; at least 1 is needed");
-  }
-  return result;
-}
-
-}  // namespace
-
 JointCoupling::JointCoupling(
   std::string name, const System & system, const std::vector<CouplingTerm> & terms, double offset)
 : Constraint(
     name, "joint_coupling", system,
-    {{"coupling", RowLevel::kPosition, are_angles(system, coordinates_of(name, system, terms))}},
-    joint_pairs(system, coordinates_of(name, system, terms))),
+    {{"coupling", RowLevel::kPosition,
+      are_angles(system, coupled_coordinates(name, system, terms))}},
+    joint_pairs(system, coupled_coordinates(name, system, terms))),
   offset_(checked_finite("constraint '" + name + "'", "offset", offset))
 {
   for (const CouplingTerm & term : terms)
   {
-    const std::string what = "coefficient of '" + term.coordinate + "'";
-    checked_finite("constraint '" + name + "'", what, term.coefficient);
-    if (term.coefficient == 0.0)
-    {
-      throw std::invalid_argument("constraint '" + name + "': " + what + " is 0; leave it out");
-    }
     const int coordinate = system.coordinate_index(term.coordinate);
-    terms_.push_back({coordinate, term.coefficient, system.has_joint(coordinate)});
+    terms_.push_back(
+      {coordinate, checked_coupling_coefficient(name, term), system.has_joint(coordinate)});
   }
-  set_speed_support(speeds_of_coordinates(system, coordinates_of(name, system, terms)));
+  set_speed_support(speeds_of_coordinates(system, coupled_coordinates(name, system, terms)));
 }
 
 Status JointCoupling::do_evaluate(
@@ -144,13 +110,9 @@ ConstraintDescription JointCoupling::description()
     describe_key("offset", KeyKind::kNumber, "of the sum [m or rad]").with_default(0.0)};
   description.make = [](const ConstraintArguments & given)
   {
-    std::vector<CouplingTerm> terms;
-    for (const auto & [coordinate, coefficient] : given.keys.numbers("terms"))
-    {
-      terms.push_back({coordinate, coefficient});
-    }
     return std::make_shared<const JointCoupling>(
-      given.name, given.system, terms, given.keys.number("offset"));
+      given.name, given.system, coupling_terms(given.keys.numbers("terms")),
+      given.keys.number("offset"));
   };
   return description;
 }

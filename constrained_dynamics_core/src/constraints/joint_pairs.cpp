@@ -3,13 +3,61 @@
 
 #include "constraints/joint_pairs.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "constraints/validation.hpp"
+
 namespace constrained_dynamics
 {
+
+std::vector<int> coupled_coordinates(
+  const std::string & name, const System & system, const std::vector<CouplingTerm> & terms)
+{
+  std::vector<int> result;
+  for (const CouplingTerm & term : terms)
+  {
+    const int coordinate = system.coordinate_index(term.coordinate);
+    if (std::find(result.begin(), result.end(), coordinate) != result.end())
+    {
+      throw std::invalid_argument(
+        "constraint '" + name + "': coordinate '" + term.coordinate +
+        "' occurs twice; once is allowed");
+    }
+    result.push_back(coordinate);
+  }
+  if (result.empty())
+  {
+    throw std::invalid_argument(
+      "constraint '" + name + "' couples 0 coordinates; at least 1 is needed");
+  }
+  return result;
+}
+
+double checked_coupling_coefficient(const std::string & name, const CouplingTerm & term)
+{
+  const std::string what = "coefficient of '" + term.coordinate + "'";
+  checked_finite("constraint '" + name + "'", what, term.coefficient);
+  if (term.coefficient == 0.0)
+  {
+    throw std::invalid_argument("constraint '" + name + "': " + what + " is 0; leave it out");
+  }
+  return term.coefficient;
+}
+
+std::vector<CouplingTerm> coupling_terms(const NamedNumbers & numbers)
+{
+  std::vector<CouplingTerm> terms;
+  for (const auto & [coordinate, coefficient] : numbers)
+  {
+    terms.push_back({coordinate, coefficient});
+  }
+  return terms;
+}
 
 std::vector<WrenchBodies> joint_pairs(const System & system, const std::vector<int> & coordinates)
 {

@@ -3,13 +3,28 @@
 
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "constrained_dynamics/constraints/constraint.hpp"
+#include "constrained_dynamics/constraints/joint_coupling.hpp"
+#include "constrained_dynamics/key_description.hpp"
 #include "constrained_dynamics/model/system.hpp"
 
 namespace constrained_dynamics
 {
+
+/// The coordinates of the terms of constraint `name`.
+/// @throw std::invalid_argument for no terms, and for unknown or repeated coordinates.
+std::vector<int> coupled_coordinates(
+  const std::string & name, const System & system, const std::vector<CouplingTerm> & terms);
+
+/// The coefficient of a term of constraint `name`.
+/// @throw std::invalid_argument if it is 0 or not finite.
+double checked_coupling_coefficient(const std::string & name, const CouplingTerm & term);
+
+/// The terms of a key.
+std::vector<CouplingTerm> coupling_terms(const NamedNumbers & numbers);
 
 /// Child and parent of every coordinate that has a joint, in order.
 std::vector<WrenchBodies> joint_pairs(const System & system, const std::vector<int> & coordinates);

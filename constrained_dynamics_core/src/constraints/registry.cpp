@@ -14,6 +14,7 @@
 #include "constrained_dynamics/constraints/knife_edge.hpp"
 #include "constrained_dynamics/constraints/point_on_line.hpp"
 #include "constrained_dynamics/constraints/point_on_plane.hpp"
+#include "constrained_dynamics/constraints/polynomial_coupling.hpp"
 #include "constrained_dynamics/constraints/prescribed_motion.hpp"
 #include "constrained_dynamics/constraints/rolling.hpp"
 
@@ -29,6 +30,7 @@ const std::vector<ConstraintDescription> & constraint_descriptions()
     PointOnLine::description(),
     Distance::description(),
     JointCoupling::description(),
+    PolynomialCoupling::description(),
     JointPosition::description(),
     CentreOfMass::description(),
     Energy::description(EnergyKind::kTotal),

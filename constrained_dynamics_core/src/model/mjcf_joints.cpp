@@ -148,7 +148,7 @@ void MjcfReader::add_joint(const Body & body, std::size_t i, TreeNode & node)
       where);
     const double unit = joint.kind == JointKind::kRevolute ? compiler_.angle : 1.0;
     const double reference = unit * xml_.number(giver(e, "ref", childclass), "ref", where, 0.0);
-    references_[joint.joint] = reference;
+    references_[joint.joint] = joint.reference = reference;
     back = simple_motion(joint.kind, joint.axis, -reference) * back;
   }
   if (!freejoint)

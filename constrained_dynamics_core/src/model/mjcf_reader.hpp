@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tinyxml2.h>
@@ -34,10 +35,11 @@ struct Compiler
   double group_high = 5.0;
 };
 
-/// One `<default>` with the class that it refines.
+/// A class of `<default>` with the class that it refines. The outermost may be stated several
+/// times; what is stated last holds.
 struct DefaultClass
 {
-  const XMLElement * element = nullptr;
+  std::vector<const XMLElement *> elements;
   std::string parent;
 };
 
@@ -54,16 +56,16 @@ inline bool is_one_of(const std::string & text, const std::set<std::string> & wo
 }
 
 /// Reads the kinematic tree of one MJCF document: bodies, joints, inertia (given, or of geometric
-/// primitives), sites and linear joint equalities.
+/// primitives), sites and equalities.
 class MjcfReader
 {
 public:
-  MjcfReader(const std::string & who, bool ignore_equality, const SizeLimits & limits)
-  : xml_(who), limits_(limits), ignore_equality_(ignore_equality)
+  MjcfReader(const std::string & who, const RobotDescription & robot, const SizeLimits & limits)
+  : xml_(who), limits_(limits), robot_(robot)
   {
   }
 
-  RobotTree read(const std::string & text);
+  RobotTree read();
 
 private:
   /// A body or joint inside of `<frame>`s, with their pose and class.
@@ -96,9 +98,10 @@ private:
   void read_compiler(const XMLElement & e);
   void read_default(const XMLElement & e, const std::string & parent, int depth);
   /// The element that gives `attribute` to `e`: itself or the default of its class; `e` if none
-  /// does.
+  /// does. @param kind how `<default>` calls such elements; null: as the element is called.
   const XMLElement & giver(
-    const XMLElement & e, const char * attribute, const std::string & childclass) const;
+    const XMLElement & e, const char * attribute, const std::string & childclass,
+    const char * kind = nullptr) const;
 
   // Poses.
   Eigen::Matrix3d read_rotation(
@@ -140,19 +143,49 @@ private:
     const std::string & type, const Eigen::Isometry3d & X, Eigen::Isometry3d & X_geom) const;
   static MassProperties unit_density_shape(const std::string & type, const Eigen::Vector3d & s);
 
-  // Couplings.
+  // Constraints.
+  /// A place on a body: a node of the tree, −1: the world.
+  struct Place
+  {
+    int node = -1;
+    Eigen::Isometry3d X = Eigen::Isometry3d::Identity();
+  };
   void read_equality(const XMLElement & section);
+  /// @return false if the kind of equality is not supported.
+  bool read_constraint(const XMLElement & e, TreeConstraint & constraint);
+  void read_connect(const XMLElement & e, TreeConstraint & constraint);
+  void read_weld(const XMLElement & e, TreeConstraint & constraint);
+  /// Whether the two sites are given instead of bodies; then they are the frames.
+  bool read_sites(const XMLElement & e, TreeConstraint & constraint) const;
+  /// The nodes of body1 and body2; −1: the world.
+  std::pair<int, int> read_bodies(const XMLElement & e, const std::string & where) const;
+  /// The pose of node 2 in node 1, as the document draws them.
+  Eigen::Isometry3d drawn_relative(int node1, int node2) const;
+  /// Adds the two frames of a constraint, and states them.
+  void add_ends(const Place & a, const Place & b, TreeConstraint & constraint);
+  /// terms − their value in the drawing = polynomial of (of − its value in the drawing).
+  void read_polynomial(const XMLElement & e, TreeConstraint & constraint) const;
+  void read_joints(const XMLElement & e, TreeConstraint & constraint) const;
+  void read_tendons(const XMLElement & e, TreeConstraint & constraint) const;
+  NamedNumbers read_fixed_tendon(const std::string & name, const std::string & where) const;
+  void check_joint(const std::string & name, const std::string & where) const;
   /// A linear equality of two joints is a mimic.
-  bool read_coupling(const XMLElement & e, const std::string & label);
+  bool add_mimic(const TreeConstraint & constraint, bool has_name);
 
   XmlReader xml_;
   SizeLimits limits_;
-  bool ignore_equality_;
+  const RobotDescription & robot_;
   Compiler compiler_;
   std::map<std::string, DefaultClass> defaults_;
   std::set<std::string> body_names_;
   std::set<std::string> joint_names_;
   std::map<std::string, double> references_;  ///< simple joints → their coordinate in the drawing
+  std::map<std::string, int> body_nodes_;
+  std::set<std::string> site_names_;
+  std::vector<const XMLElement *> tendons_;     ///< sections
+  std::vector<Eigen::Isometry3d> drawn_poses_;  ///< of the nodes
+  std::map<std::string, int> equality_counts_;  ///< by kind
+  std::set<std::string> equality_names_;
   int body_count_ = 0;
   RobotTree tree_;
 };

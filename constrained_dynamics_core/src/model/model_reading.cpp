@@ -74,22 +74,6 @@ Eigen::Vector3d axis_of(const pinocchio::JointModel & joint)
   return known_joints().at(joint.shortname()).axis;
 }
 
-/// Axes whose z is the given unit vector; exact if the vector is a coordinate axis.
-Eigen::Matrix3d axes_with_z(const Eigen::Vector3d & z)
-{
-  Eigen::Matrix3d R;
-  for (int k = 0; k < 3; ++k)
-  {
-    if (z == Eigen::Vector3d::Unit(k))
-    {
-      R << Eigen::Vector3d::Unit((k + 1) % 3), Eigen::Vector3d::Unit((k + 2) % 3), z;
-      return R;
-    }
-  }
-  const Eigen::Vector3d x = z.unitOrthogonal();
-  R << x, z.cross(x), z;
-  return R;
-}
 Eigen::Isometry3d isometry(const pinocchio::SE3 & X)
 {
   Eigen::Isometry3d result = Eigen::Isometry3d::Identity();

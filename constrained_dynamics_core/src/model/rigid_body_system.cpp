@@ -95,6 +95,11 @@ const std::vector<RigidBodySystem::Mimic> & RigidBodySystem::mimics() const
   return impl_->robot.mimics;
 }
 
+const std::vector<FileConstraint> & RigidBodySystem::file_constraints() const
+{
+  return impl_->robot.file_constraints;
+}
+
 const std::vector<RigidBodySystem::Limits> & RigidBodySystem::limits() const
 {
   return impl_->limits;

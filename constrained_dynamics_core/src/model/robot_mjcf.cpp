@@ -8,17 +8,21 @@
 #include <optional>
 #include <utility>
 
+#include "model/included_files.hpp"
+
 namespace constrained_dynamics::mjcf
 {
 
-RobotTree MjcfReader::read(const std::string & text)
+RobotTree MjcfReader::read()
 {
   tinyxml2::XMLDocument document;
-  const XMLElement & root = xml_.parse(text, document);
+  const XMLElement & root = xml_.parse(robot_.text, document);
   if (std::string(root.Name()) != "mujoco")
   {
     xml_.fail(std::string("the root element is <") + root.Name() + ">; MJCF needs <mujoco>");
   }
+  IncludedFiles included(xml_, robot_);
+  included.insert(document);
   xml_.refuse_non_finite(root, {"name", "class", "childclass", "model"});
   for (const XMLElement * e = root.FirstChildElement(); e; e = e->NextSiblingElement())
   {
@@ -39,6 +43,7 @@ RobotTree MjcfReader::read(const std::string & text)
   {
     xml_.fail("there is no <body>; at least one is needed");
   }
+  drawn_poses_ = drawn_poses(tree_);
   for (const XMLElement * e = root.FirstChildElement("equality"); e;
        e = e->NextSiblingElement("equality"))
   {
@@ -66,13 +71,14 @@ void MjcfReader::read_section(const XMLElement & e)
       tree_.warnings.push_back("<option gravity> is not read; the scene's gravity holds");
     }
   }
-  else if (is_one_of(name, {"include", "deformable", "extension"}))
+  else if (is_one_of(name, {"deformable", "extension"}))
   {
     xml_.fail("<" + name + "> is not supported; give one document with bodies and joints");
   }
   else if (name == "tendon" && !e.NoChildren())
   {
-    tree_.warnings.push_back("<tendon> is not read; its springs and limits are not applied");
+    tendons_.push_back(&e);
+    tree_.warnings.push_back("springs, friction and limits of <tendon> are not applied");
   }
   else if (name == "actuator" && !e.NoChildren())
   {
@@ -139,10 +145,13 @@ void MjcfReader::read_default(const XMLElement & e, const std::string & parent, 
   {
     xml_.fail("default class '" + name + "' is nested too deeply");
   }
-  if (!defaults_.emplace(name, DefaultClass{&e, parent}).second)
+  DefaultClass & stated = defaults_[name];
+  if (!stated.elements.empty() && !(parent.empty() && stated.parent.empty()))
   {
     xml_.fail("default class '" + name + "' is defined twice");
   }
+  stated.elements.push_back(&e);
+  stated.parent = parent;
   for (const XMLElement * child = e.FirstChildElement("default"); child;
        child = child->NextSiblingElement("default"))
   {
@@ -151,7 +160,8 @@ void MjcfReader::read_default(const XMLElement & e, const std::string & parent, 
 }
 
 const XMLElement & MjcfReader::giver(
-  const XMLElement & e, const char * attribute, const std::string & childclass) const
+  const XMLElement & e, const char * attribute, const std::string & childclass,
+  const char * kind) const
 {
   if (e.Attribute(attribute))
   {
@@ -160,17 +170,20 @@ const XMLElement & MjcfReader::giver(
   std::string name = xml_.text(e, "class").value_or(childclass);
   if (!name.empty() && defaults_.count(name) == 0)
   {
-    xml_.fail(
-      "line " + std::to_string(e.GetLineNum()) + ": default class '" + name + "' is not defined");
+    xml_.fail(XmlReader::place(e) + "default class '" + name + "' is not defined");
   }
   name = name.empty() ? "main" : name;
   for (auto found = defaults_.find(name); found != defaults_.end();
        found = defaults_.find(found->second.parent))
   {
-    const XMLElement * given = found->second.element->FirstChildElement(e.Name());
-    if (given && given->Attribute(attribute))
+    const std::vector<const XMLElement *> & stated = found->second.elements;
+    for (auto element = stated.rbegin(); element != stated.rend(); ++element)
     {
-      return *given;
+      const XMLElement * given = (*element)->FirstChildElement(kind ? kind : e.Name());
+      if (given && given->Attribute(attribute))
+      {
+        return *given;
+      }
     }
   }
   return e;
@@ -217,7 +230,7 @@ void MjcfReader::read_contents(
         body.sites.push_back({*site, X * read_pose(*e, "site '" + *site + "'", childclass)});
       }
     }
-    else if (is_one_of(name, {"composite", "flexcomp", "replicate", "attach", "include"}))
+    else if (is_one_of(name, {"composite", "flexcomp", "replicate", "attach"}))
     {
       xml_.fail(where + ": <" + name + "> is not supported; write the bodies out");
     }
@@ -229,6 +242,7 @@ void MjcfReader::add_sites(const Body & body, int node)
   for (const Site & site : body.sites)
   {
     tree_.frames.push_back({site.name, node, site.X});
+    site_names_.insert(site.name);
   }
 }
 
@@ -281,62 +295,12 @@ void MjcfReader::read_body(
   node.mass = read_mass(body);
   const int index = static_cast<int>(tree_.nodes.size());
   tree_.nodes.push_back(node);
+  body_nodes_[body.name] = index;
   add_sites(body, index);
   for (const Placed & child : body.children)
   {
     read_body(*child.element, index, child.X, child.childclass, depth + 1);
   }
-}
-
-void MjcfReader::read_equality(const XMLElement & section)
-{
-  for (const XMLElement * e = section.FirstChildElement(); e; e = e->NextSiblingElement())
-  {
-    const std::string label =
-      std::string("<") + e->Name() + "> '" + xml_.text(*e, "name").value_or("") + "' of <equality>";
-    if (xml_.text(*e, "active").value_or("true") == "false" || read_coupling(*e, label))
-    {
-      continue;
-    }
-    if (!ignore_equality_)
-    {
-      xml_.fail(
-        label +
-        " is not turned into a constraint; state it as a constraint of the scene and set "
-        "ignore_equality");
-    }
-    tree_.warnings.push_back(label + " is ignored");
-  }
-}
-
-bool MjcfReader::read_coupling(const XMLElement & e, const std::string & label)
-{
-  if (std::string(e.Name()) != "joint" || !e.Attribute("joint2"))
-  {
-    return false;
-  }
-  const std::string joint = xml_.name(e, "joint1", label);
-  const std::string source = xml_.name(e, "joint2", label);
-  for (const std::string & name : {joint, source})
-  {
-    if (references_.count(name) == 0)
-    {
-      xml_.fail(label + ": '" + name + "' is not a joint with one degree of freedom");
-    }
-  }
-  std::vector<double> c = xml_.numbers(e, "polycoef", label).value_or(std::vector<double>{0, 1});
-  c.resize(5, 0.0);
-  if (joint == source || c[2] != 0.0 || c[3] != 0.0 || c[4] != 0.0)
-  {
-    return false;
-  }
-  tree_.mimics.push_back(
-    {joint, source, c[1], c[0] + references_.at(joint) - c[1] * references_.at(source)});
-  for (TreeNode & node : tree_.nodes)
-  {
-    node.properties.mimics = node.properties.mimics || node.joint == joint;
-  }
-  return true;
 }
 
 }  // namespace constrained_dynamics::mjcf
@@ -345,10 +309,9 @@ namespace constrained_dynamics
 {
 
 RobotTree read_mjcf(
-  const std::string & text, const std::string & who, bool ignore_equality,
-  const SizeLimits & limits)
+  const RobotDescription & robot, const std::string & who, const SizeLimits & limits)
 {
-  return mjcf::MjcfReader(who, ignore_equality, limits).read(text);
+  return mjcf::MjcfReader(who, robot, limits).read();
 }
 
 }  // namespace constrained_dynamics

@@ -145,7 +145,19 @@ void ModelBuilder::add_robot(const RobotDescription & robot)
   for (const RigidBodySystem::Mimic & mimic : tree.mimics)
   {
     robot_.mimics.push_back(
-      {robot.prefix + mimic.joint, robot.prefix + mimic.source, mimic.multiplier, mimic.offset});
+      {robot.prefix + mimic.joint, robot.prefix + mimic.source, mimic.multiplier, mimic.offset,
+       mimic.name.empty() ? "" : robot.prefix + mimic.name});
+  }
+  for (const TreeConstraint & constraint : tree.constraints)
+  {
+    if (robot.use_file_constraints)
+    {
+      robot_.file_constraints.push_back(file_constraint(who, robot.prefix, constraint));
+    }
+    else
+    {
+      robot_.warnings.push_back(who + ": " + constraint.source + " is ignored");
+    }
   }
   for (const std::string & warning : tree.warnings)
   {
@@ -198,6 +210,10 @@ void ModelBuilder::add_joint(const TreeNode & node, const Place & place, const P
     {node.kind, "", parent.link, properties.stiffness, properties.rest, properties.mimics});
   masses_.emplace_back();
   append_neutral(node.kind, node.neutral);
+  if (simple)
+  {
+    robot_.neutral.tail<1>()(0) = node.reference;
+  }
 }
 
 void ModelBuilder::append_neutral(JointKind kind, const Eigen::Isometry3d & pose)

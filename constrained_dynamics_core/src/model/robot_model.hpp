@@ -48,6 +48,7 @@ struct RobotModel
   std::vector<FrameNotes> frames;
   std::vector<std::string> links;
   std::vector<RigidBodySystem::Mimic> mimics;
+  std::vector<FileConstraint> file_constraints;
   std::vector<std::string> warnings;
   Eigen::VectorXd neutral;  ///< coordinates of this library
 };

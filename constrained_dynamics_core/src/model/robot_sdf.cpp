@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/drake_tags.hpp"
+
 namespace constrained_dynamics::sdf
 {
 namespace
@@ -18,15 +20,13 @@ namespace
 constexpr int kNewest = 12;
 /// As many names as a message lists.
 constexpr std::size_t kListed = 10;
-/// More `<frame>` elements than any robot has, few enough for untrusted documents.
-constexpr int kMaxFrames = 1000;
 
 }  // namespace
 
-RobotTree SdfReader::read(const std::string & text)
+RobotTree SdfReader::read()
 {
   tinyxml2::XMLDocument document;
-  const XMLElement & root = xml_.parse(text, document);
+  const XMLElement & root = xml_.parse(robot_.text, document);
   if (std::string(root.Name()) != "sdf")
   {
     xml_.fail(std::string("the root element is <") + root.Name() + ">; SDF needs <sdf>");
@@ -34,25 +34,42 @@ RobotTree SdfReader::read(const std::string & text)
   read_version(root);
   const XMLElement & model = the_model(root);
   xml_.name(model, "name", "model");
-  refuse_parts(model);
-  count(model, "link", limits_.links);
-  count(model, "joint", limits_.links);
-  count(model, "frame", kMaxFrames);
-  read_links(model);
-  for_each(model, "frame", [this](const XMLElement & e) { read_frame(e); });
-  for_each(model, "joint", [this](const XMLElement & e) { read_joint(e); });
+  Scope outer;
+  outer.minor = minor_;
+  outer.folder = robot_.folder;
+  canonical_ = read_parts(model, keep(std::move(outer)));
+  minor_ = scopes_.front().minor;
   read_model(model);
   for (Entity & entity : entities_)
   {
     pose_in_model(entity);
   }
-  for (auto & [name, joint] : joints_)
+  for (const std::string & name : joint_order_)
   {
-    resolve_joint(joint);
+    resolve_joint(joints_.at(name));
   }
   check_mimics();
   build_tree();
   add_frames();
+  for (const SdfJoint * joint : cut_)
+  {
+    close_loop(*joint);
+  }
+  for (const Gearbox & gearbox : gearboxes_)
+  {
+    add_gearbox(gearbox);
+  }
+  for (const auto & [element, scope] : models_)
+  {
+    read_drake_tags(
+      xml_, *element, false,
+      [&, scope = scope](const std::string & name, const std::string & where)
+      {
+        const std::string link = scope->name(name);
+        return link == "world" ? -1 : node_of_link_.at(link_of(link, where));
+      },
+      tree_);
+  }
   return std::move(tree_);
 }
 
@@ -146,27 +163,9 @@ void SdfReader::read_world(const XMLElement & world)
   }
 }
 
-void SdfReader::refuse_parts(const XMLElement & model) const
+void SdfReader::count(const XMLElement & model, const char * what, int allowed)
 {
-  if (const XMLElement * nested = model.FirstChildElement("model"))
-  {
-    xml_.fail(
-      "model '" + xml_.text(*nested, "name").value_or("") + "' is nested in model '" +
-      xml_.text(model, "name").value_or("") +
-      "', which is not supported; put its links and joints into the outer one");
-  }
-  if (const XMLElement * include = model.FirstChildElement("include"))
-  {
-    const XMLElement * uri = xml_.child(*include, "uri", "<include>");
-    xml_.fail(
-      "<include> of '" + (uri ? xml_.content(*uri, "<include>") : "") +
-      "' is not followed; put its links and joints into the model");
-  }
-}
-
-void SdfReader::count(const XMLElement & model, const char * what, int allowed) const
-{
-  int total = 0;
+  int & total = counts_[what];
   for_each(model, what, [&total](const XMLElement &) { ++total; });
   if (total > allowed)
   {
@@ -201,30 +200,24 @@ void SdfReader::add_entity(std::map<std::string, std::size_t> & kind, Entity ent
   entities_.push_back(std::move(entity));
 }
 
-void SdfReader::read_links(const XMLElement & model)
+std::string SdfReader::read_links(const XMLElement & model, const Scope & scope)
 {
-  for_each(model, "link", [this](const XMLElement & e) { read_link(e); });
-  if (links_.empty())
-  {
-    xml_.fail("there is no <link>; at least one is needed");
-  }
-  canonical_ = xml_.text(model, "canonical_link").value_or("");
-  canonical_ = canonical_.empty() ? entities_.front().name : canonical_;
-  if (links_.count(canonical_) == 0)
-  {
-    xml_.fail("canonical_link is '" + canonical_ + "', which is not a link of the model");
-  }
+  for_each(model, "link", [&](const XMLElement & e) { read_link(e, scope); });
+  const XMLElement * first = model.FirstChildElement("link");
+  std::string canonical = xml_.text(model, "canonical_link").value_or("");
+  canonical = canonical.empty() && first ? xml_.name(*first, "name", "link") : canonical;
+  return canonical.empty() ? "" : scope.name(canonical);
 }
 
-void SdfReader::read_link(const XMLElement & element)
+void SdfReader::read_link(const XMLElement & element, const Scope & scope)
 {
   Entity entity;
-  entity.name = xml_.name(element, "name", "link");
+  entity.name = scope.prefix + xml_.name(element, "name", "link");
   const std::string where = "link '" + entity.name + "'";
   const StatedPose pose = read_pose(element, where);
   entity.label = where;
   entity.X = pose.X;
-  entity.reference = pose.relative_to.empty() ? kModel : pose.relative_to;
+  entity.reference = scope.name(pose.relative_to.empty() ? kModel : pose.relative_to);
   masses_.emplace(entity.name, read_inertial(element, where));
   add_entity(links_, std::move(entity));
   if (!truth_of_child(element, "gravity", where, true))
@@ -291,16 +284,16 @@ MassProperties SdfReader::read_inertial(const XMLElement & link, const std::stri
   return mass;
 }
 
-void SdfReader::read_frame(const XMLElement & element)
+void SdfReader::read_frame(const XMLElement & element, const Scope & scope)
 {
   Entity entity;
-  entity.name = xml_.name(element, "name", "frame");
+  entity.name = scope.prefix + xml_.name(element, "name", "frame");
   entity.label = "frame '" + entity.name + "'";
   const StatedPose pose = read_pose(element, entity.label);
   entity.X = pose.X;
   entity.attached = xml_.text(element, "attached_to").value_or("");
-  entity.attached = entity.attached.empty() ? kModel : entity.attached;
-  entity.reference = pose.relative_to.empty() ? entity.attached : pose.relative_to;
+  entity.attached = scope.name(entity.attached.empty() ? kModel : entity.attached);
+  entity.reference = pose.relative_to.empty() ? entity.attached : scope.name(pose.relative_to);
   frame_order_.push_back(entity.name);
   add_entity(frames_, std::move(entity));
 }
@@ -332,9 +325,10 @@ void SdfReader::read_model(const XMLElement & model)
 namespace constrained_dynamics
 {
 
-RobotTree read_sdf(const std::string & text, const std::string & who, const SizeLimits & limits)
+RobotTree read_sdf(
+  const RobotDescription & robot, const std::string & who, const SizeLimits & limits)
 {
-  return sdf::SdfReader(who, limits).read(text);
+  return sdf::SdfReader(who, robot, limits).read();
 }
 
 }  // namespace constrained_dynamics

@@ -3,6 +3,7 @@
 
 #include "model/robot_tree.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 #include <stdexcept>
@@ -19,6 +20,31 @@ namespace
 [[noreturn]] void fail(const std::string & who, const std::string & message)
 {
   throw std::invalid_argument(who + ": " + message);
+}
+
+/// Drops couplings whose joints are all locked; refuses those of which some are.
+void drop_locked_couplings(
+  const RobotDescription & robot, const std::string & who, RobotTree & tree)
+{
+  std::vector<TreeConstraint> left;
+  for (TreeConstraint & constraint : tree.constraints)
+  {
+    NamedNumbers joints = constraint.terms;
+    joints.insert(joints.end(), constraint.of.begin(), constraint.of.end());
+    const auto locked = [&](const auto & term) { return robot.locked.count(term.first) > 0; };
+    const auto first = std::find_if(joints.begin(), joints.end(), locked);
+    if (first == joints.end())
+    {
+      left.push_back(std::move(constraint));
+    }
+    else if (!std::all_of(joints.begin(), joints.end(), locked))
+    {
+      fail(
+        who, constraint.source + " couples the locked joint '" + first->first +
+               "' with others; lock them too");
+    }
+  }
+  tree.constraints = std::move(left);
 }
 
 }  // namespace
@@ -46,6 +72,22 @@ Eigen::Isometry3d simple_motion(JointKind kind, const Eigen::Vector3d & axis, do
     X.translation() = value * axis;
   }
   return X;
+}
+
+Eigen::Matrix3d axes_with_z(const Eigen::Vector3d & z)
+{
+  Eigen::Matrix3d R;
+  for (int k = 0; k < 3; ++k)
+  {
+    if (z == Eigen::Vector3d::Unit(k))
+    {
+      R << Eigen::Vector3d::Unit((k + 1) % 3), Eigen::Vector3d::Unit((k + 2) % 3), z;
+      return R;
+    }
+  }
+  const Eigen::Vector3d x = z.unitOrthogonal();
+  R << x, z.cross(x), z;
+  return R;
 }
 
 void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProperties & b)
@@ -158,6 +200,7 @@ void lock_joints(const RobotDescription & robot, const std::string & who, RobotT
     left.push_back(mimic);
   }
   tree.mimics = left;
+  drop_locked_couplings(robot, who, tree);
 }
 
 void require_single_root(const std::string & who, const RobotTree & tree)

@@ -50,6 +50,8 @@ struct TreeNode
   Eigen::Vector3d axis = Eigen::Vector3d::UnitZ();  ///< unit, in the joint frame
   /// Pose of a floating joint in the description (its neutral coordinates).
   Eigen::Isometry3d neutral = Eigen::Isometry3d::Identity();
+  /// Coordinate of a simple joint in the description.
+  double reference = 0.0;
   JointProperties properties;
   MassProperties mass;
 };
@@ -62,6 +64,24 @@ struct TreeFrame
   Eigen::Isometry3d placement = Eigen::Isometry3d::Identity();
 };
 
+/// A constraint that a description states. If it has frames of the tree, they coincide in `rows`;
+/// otherwise Σ terms = Σ_k polynomial[k] (Σ of)^k over joints of the tree.
+struct TreeConstraint
+{
+  std::string name;
+  std::string source;  ///< the element, for messages
+  bool active = true;
+  std::string frame_a;
+  std::string frame_b;
+  std::vector<std::string> rows;
+  NamedNumbers terms;
+  NamedNumbers of;
+  std::vector<double> polynomial;  ///< at most kPolynomialSize coefficients
+};
+
+/// Coefficients of the largest polynomial that a coupling may have.
+constexpr std::size_t kPolynomialSize = 5;
+
 /// A robot as described, before links are merged; nodes in depth-first order.
 struct RobotTree
 {
@@ -72,6 +92,7 @@ struct RobotTree
   std::vector<TreeNode> nodes;
   std::vector<TreeFrame> frames;
   std::vector<RigidBodySystem::Mimic> mimics;
+  std::vector<TreeConstraint> constraints;
   std::vector<std::string> warnings;
 };
 
@@ -117,6 +138,10 @@ Eigen::Isometry3d isometry(const Pose & pose);
 /// Motion of a simple joint at a value.
 Eigen::Isometry3d simple_motion(JointKind kind, const Eigen::Vector3d & axis, double value);
 
+/// Axes whose z is the given unit vector; the vector itself where it is an axis already, so that
+/// nothing is rounded there.
+Eigen::Matrix3d axes_with_z(const Eigen::Vector3d & z);
+
 /// The mass and inertia of `b`, placed at X_ab, added to `a`.
 void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProperties & b);
 
@@ -131,9 +156,18 @@ MassProperties checked_mass(
   const std::string & who, double mass, const Eigen::Vector3d & com,
   const Eigen::Matrix3d & inertia);
 
-/// Fixes the joints that `robot` locks, and drops their mimics.
+/// Fixes the joints that `robot` locks, and drops their mimics and couplings.
 /// @throw std::invalid_argument, starting with `who`, naming the joint that cannot be locked.
 void lock_joints(const RobotDescription & robot, const std::string & who, RobotTree & tree);
+
+/// Pose of each node in the frame that the roots count from, with all joints as the description
+/// draws them.
+std::vector<Eigen::Isometry3d> drawn_poses(const RobotTree & tree);
+
+/// The constraint as a type with keys, for a robot with this prefix.
+/// @throw std::invalid_argument, starting with `who`, if it couples nothing.
+FileConstraint file_constraint(
+  const std::string & who, const std::string & prefix, const TreeConstraint & constraint);
 
 /// @throw std::invalid_argument, starting with `who`, unless one body alone, fixed in the
 /// description, can be put on a planar or floating base.

@@ -9,6 +9,7 @@
 
 #include <tinyxml2.h>
 
+#include "model/drake_tags.hpp"
 #include "model/robot_xml.hpp"
 #include "model/xml_reader.hpp"
 
@@ -57,6 +58,10 @@ public:
     }
     check_mimics();
     build_tree();
+    read_drake_tags(
+      xml_, root, true,
+      [this](const std::string & name, const std::string & where) { return node_of(name, where); },
+      tree_);
     return std::move(tree_);
   }
 
@@ -355,6 +360,18 @@ private:
         }
       }
     }
+  }
+
+  int node_of(const std::string & link, const std::string & where) const
+  {
+    const auto found = std::find_if(
+      tree_.nodes.begin(), tree_.nodes.end(),
+      [&](const TreeNode & node) { return node.link == link; });
+    if (found == tree_.nodes.end() && link != "world")
+    {
+      xml_.fail(where + ": there is no link '" + link + "'");
+    }
+    return found == tree_.nodes.end() ? -1 : static_cast<int>(found - tree_.nodes.begin());
   }
 
   XmlReader xml_;

@@ -3,6 +3,7 @@
 
 #include "model/robot_xml.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -47,9 +48,9 @@ RobotTree read_robot(const RobotDescription & robot, const SizeLimits & limits)
     case RobotFormat::kUrdf:
       return read_urdf(robot.text, who, limits);
     case RobotFormat::kMjcf:
-      return read_mjcf(robot.text, who, robot.ignore_equality, limits);
+      return read_mjcf(robot, who, limits);
     case RobotFormat::kSdf:
-      return read_sdf(robot.text, who, limits);
+      return read_sdf(robot, who, limits);
   }
   throw std::invalid_argument(who + ": its format is unknown; allowed are URDF, MJCF and SDF");
 }
@@ -74,7 +75,7 @@ RobotFormat detect_format(const std::string & text, const std::string & source)
   reader.fail("the root element is <" + root + ">; allowed are <robot>, <mujoco> and <sdf>");
 }
 
-RobotDescription load_robot_description(const std::string & path)
+std::string read_document_file(const std::string & path)
 {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
@@ -88,15 +89,23 @@ RobotDescription load_robot_description(const std::string & path)
       "robot description '" + path + "' has " + std::to_string(size) +
       " bytes; at most 10 MB are read");
   }
-  RobotDescription robot;
-  robot.source = path;
-  robot.text.resize(static_cast<std::size_t>(size));
+  std::string text(static_cast<std::size_t>(size), ' ');
   file.seekg(0);
-  file.read(robot.text.data(), size);
+  file.read(text.data(), size);
   if (file.gcount() != size)
   {
     throw std::invalid_argument("robot description '" + path + "' cannot be read");
   }
+  return text;
+}
+
+RobotDescription load_robot_description(const std::string & path)
+{
+  RobotDescription robot;
+  robot.source = path;
+  robot.text = read_document_file(path);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  robot.folder = folder.empty() ? "." : folder.string();
   robot.format = detect_format(robot.text, path);
   return robot;
 }

@@ -20,8 +20,9 @@ class XmlReader;
 /// @throw std::invalid_argument starting with the document's name, for: no or several root
 /// elements, DTDs, duplicate attributes, numbers that are not numbers (independent of the locale)
 /// or not finite, negative masses, damping and friction, zero axes, lower > upper, empty, missing
-/// and duplicate names, unknown parents, children and joint types, links with several parents,
-/// several roots, loops, more links or longer chains than the limits allow, and kMaxDocumentBytes.
+/// and duplicate names, unknown parents, children and joint types, links with several parents
+/// (URDF), several roots, loops without a root, more links or longer chains than the limits allow,
+/// and kMaxDocumentBytes.
 ///
 /// Inertia is judged later, when the links that are fixed to each other are one body.
 RobotTree read_robot(const RobotDescription & robot, const SizeLimits & limits);
@@ -29,9 +30,9 @@ RobotTree read_robot(const RobotDescription & robot, const SizeLimits & limits);
 /// The readers of the three formats; `who` starts the messages.
 RobotTree read_urdf(const std::string & text, const std::string & who, const SizeLimits & limits);
 RobotTree read_mjcf(
-  const std::string & text, const std::string & who, bool ignore_equality,
-  const SizeLimits & limits);
-RobotTree read_sdf(const std::string & text, const std::string & who, const SizeLimits & limits);
+  const RobotDescription & robot, const std::string & who, const SizeLimits & limits);
+RobotTree read_sdf(
+  const RobotDescription & robot, const std::string & who, const SizeLimits & limits);
 
 /// Refuses a link that is deeper than the limits allow.
 void check_depth(
@@ -39,6 +40,10 @@ void check_depth(
 
 /// "robot 'left' (left.urdf)": how messages name a robot.
 std::string describe(const RobotDescription & robot);
+
+/// The contents of a file. @throw std::invalid_argument if it cannot be read or exceeds
+/// kMaxDocumentBytes.
+std::string read_document_file(const std::string & path);
 
 /// The format of a document by its root element.
 /// @throw std::invalid_argument if it is none of the three.

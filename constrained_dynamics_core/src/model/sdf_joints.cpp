@@ -3,6 +3,7 @@
 
 // SDF: joints, once the poses are known, and the tree.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -18,23 +19,25 @@ namespace
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// SDF before 1.9 writes limits of this size where there is none.
 constexpr double kNoLimit = 1e16;
+/// One turn [rad].
+constexpr double kTurn = 6.283185307179586;
 
 }  // namespace
 
 JointKind SdfReader::kind_of(const std::string & type, const std::string & where) const
 {
   static const std::map<std::string, JointKind> kinds = {
-    {"revolute", JointKind::kRevolute},
-    {"continuous", JointKind::kRevolute},
-    {"prismatic", JointKind::kPrismatic},
-    {"fixed", JointKind::kFixed},
-    {"ball", JointKind::kBall}};
+    {"revolute", JointKind::kRevolute},   {"continuous", JointKind::kRevolute},
+    {"prismatic", JointKind::kPrismatic}, {"fixed", JointKind::kFixed},
+    {"ball", JointKind::kBall},           {"universal", JointKind::kRevolute},
+    {"revolute2", JointKind::kRevolute},  {"screw", JointKind::kRevolute}};
   const auto found = kinds.find(type);
   if (found == kinds.end())
   {
     xml_.fail(
       where + ": its type is '" + type +
-      "'; allowed are revolute, continuous, prismatic, fixed and ball");
+      "'; allowed are revolute, continuous, prismatic, fixed, ball, universal, revolute2, screw "
+      "and gearbox");
   }
   return found->second;
 }
@@ -51,44 +54,46 @@ std::string SdfReader::read_end(
   return name;
 }
 
-void SdfReader::read_joint(const XMLElement & element)
+void SdfReader::read_joint(const XMLElement & element, const Scope & scope)
 {
   SdfJoint joint;
   Entity entity;
   joint.element = &element;
-  joint.node.joint = entity.name = xml_.name(element, "name", "joint");
+  joint.scope = &scope;
+  joint.name = joint.node.joint = entity.name = scope.prefix + xml_.name(element, "name", "joint");
   const std::string where = entity.label = "joint '" + entity.name + "'";
   joint.type = xml_.name(element, "type", where);
-  joint.node.kind = kind_of(joint.type, where);
-  joint.parent = read_end(element, "parent", where);
-  joint.child = read_end(element, "child", where);
+  const bool gearbox = joint.type == "gearbox";
+  joint.node.kind = gearbox ? JointKind::kFixed : kind_of(joint.type, where);
+  joint.parent = scope.name(read_end(element, "parent", where));
+  joint.child = scope.name(read_end(element, "child", where));
   if (joint.child == "world")
   {
     xml_.fail(where + ": its child is 'world', which only a parent may be; exchange the two");
   }
   const StatedPose pose = read_pose(element, where);
   entity.X = pose.X;
-  entity.reference = pose.relative_to.empty() ? joint.child : pose.relative_to;
+  entity.reference = pose.relative_to.empty() ? joint.child : scope.name(pose.relative_to);
   entity.attached = joint.child;
   add_entity(joint_entities_, std::move(entity));
-  joints_.emplace(joint.node.joint, std::move(joint));
+  if (gearbox)
+  {
+    gearboxes_.push_back({&element, joint.name, joint.parent, joint.child, &scope});
+    return;
+  }
+  joint_order_.push_back(joint.name);
+  joints_.emplace(joint.name, std::move(joint));
 }
 
 void SdfReader::resolve_joint(SdfJoint & joint)
 {
   TreeNode & node = joint.node;
-  const std::string where = "joint '" + node.joint + "'";
-  Entity & frame = entities_[joint_entities_.at(node.joint)];
+  const std::string where = "joint '" + joint.name + "'";
+  Entity & frame = entities_[joint_entities_.at(joint.name)];
+  minor_ = joint.scope->minor;
   joint.child = link_of(joint.child, where);
   Entity & child = link_entity(joint.child);
-  const auto holder = holders_.emplace(joint.child, node.joint);
-  if (!holder.second)
-  {
-    xml_.fail(
-      "link '" + joint.child + "' is the child of joints '" + holder.first->second + "' and '" +
-      node.joint +
-      "'; a link has one parent here: keep one of the joints and close the loop by a constraint");
-  }
+  held_.insert(joint.child);
   const bool in_world = joint.parent == "world";
   joint.parent = in_world ? joint.parent : link_of(joint.parent, where);
   if (joint.parent == joint.child)
@@ -99,10 +104,11 @@ void SdfReader::resolve_joint(SdfJoint & joint)
   {
     tree_.grounded = where + " holds link '" + joint.child + "' to the world";
   }
-  read_axis(*joint.element, where, joint.type, frame, node);
+  read_axes(joint, where, frame);
   if (static_)
   {
     node.kind = JointKind::kFixed;
+    joint.second.reset();
   }
   Entity & moved = node.kind == JointKind::kFixed ? child : frame;
   node.placement =
@@ -110,13 +116,13 @@ void SdfReader::resolve_joint(SdfJoint & joint)
   joint.X_JL = node.kind == JointKind::kFixed ? joint.X_JL : relative_pose(frame, child);
 }
 
-void SdfReader::read_axis(
-  const XMLElement & element, const std::string & where, const std::string & type, Entity & frame,
-  TreeNode & node)
+void SdfReader::read_axes(SdfJoint & joint, const std::string & where, Entity & frame)
 {
-  const XMLElement * axis = xml_.child(element, "axis", where);
+  TreeNode & node = joint.node;
+  const XMLElement & element = *joint.element;
   if (!is_simple(node.kind))
   {
+    const XMLElement * axis = xml_.child(element, "axis", where);
     JointProperties unused;
     if (axis && read_dynamics(*axis, where, unused) && node.kind == JointKind::kBall)
     {
@@ -125,22 +131,68 @@ void SdfReader::read_axis(
     }
     return;
   }
-  if (axis == nullptr)
-  {
-    xml_.fail(where + " needs <axis> because it is " + type);
-  }
-  if (element.FirstChildElement("axis2"))
+  const bool two = joint.type == "universal" || joint.type == "revolute2";
+  if (!two && element.FirstChildElement("axis2"))
   {
     tree_.warnings.push_back(where + " has one axis; <axis2> is not read");
   }
-  node.axis = read_direction(*axis, where, frame);
-  read_limits(*axis, where, type, node.properties.limits);
+  node.joint = two ? joint.name + "_axis" : joint.name;
+  read_axis(joint, "axis", where, frame, node);
+  if (two)
+  {
+    joint.second.emplace();
+    joint.second->kind = JointKind::kRevolute;
+    joint.second->joint = joint.name + "_axis2";
+    read_axis(joint, "axis2", where, frame, *joint.second);
+  }
+  if (joint.type == "screw")
+  {
+    add_screw(joint, where);
+  }
+}
+
+void SdfReader::add_screw(SdfJoint & joint, const std::string & where)
+{
+  const XMLElement & element = *joint.element;
+  // Travel of one turn. The older element is the angle of a unit of travel, left-handed.
+  const double older = number(element, "thread_pitch", where, 0.0);
+  const double travel = element.FirstChildElement("screw_thread_pitch")
+                          ? number(element, "screw_thread_pitch", where, 0.0)
+                          : (older == 0.0 ? 0.0 : -kTurn / older);
+  if (travel == 0.0 || !std::isfinite(travel))
+  {
+    xml_.fail(where + " needs <screw_thread_pitch>, the travel of one turn [m], not 0");
+  }
+  if (static_)
+  {
+    return;
+  }
+  joint.second.emplace();
+  joint.second->kind = JointKind::kPrismatic;
+  joint.second->axis = joint.node.axis;
+  joint.second->joint = joint.node.joint + "_slide";
+  joint.second->properties.mimics = true;
+  tree_.mimics.push_back(
+    {joint.second->joint, joint.node.joint, travel / kTurn, 0.0, joint.node.joint + "_screw"});
+}
+
+void SdfReader::read_axis(
+  const SdfJoint & joint, const char * name, const std::string & where, Entity & frame,
+  TreeNode & node)
+{
+  const XMLElement * axis = xml_.child(*joint.element, name, where);
+  if (axis == nullptr)
+  {
+    xml_.fail(where + " needs <" + name + "> because it is " + joint.type);
+  }
+  node.axis = read_direction(*axis, where, frame, *joint.scope);
+  read_limits(*axis, where, joint.type, node.properties.limits);
   read_dynamics(*axis, where, node.properties);
-  read_mimic(*axis, where, node);
+  read_mimic(*axis, where, *joint.scope, node);
 }
 
 Eigen::Vector3d SdfReader::read_direction(
-  const XMLElement & axis, const std::string & where, Entity & frame)
+  const XMLElement & axis, const std::string & where, Entity & frame, const Scope & scope)
 {
   const XMLElement * xyz = xml_.child(axis, "xyz", where);
   if (xyz == nullptr)
@@ -164,11 +216,11 @@ Eigen::Vector3d SdfReader::read_direction(
   {
     expressed_in = kModel;
   }
-  if (expressed_in.empty() || expressed_in == frame.name)
+  if (expressed_in.empty() || scope.name(expressed_in) == frame.name)
   {
     return value;
   }
-  const Eigen::Matrix3d R_ME = pose_in_model(expressed_in, where).linear();
+  const Eigen::Matrix3d R_ME = pose_in_model(scope.name(expressed_in), where).linear();
   const Eigen::Matrix3d R_MJ = pose_in_model(frame).linear();
   return xml_.unit(R_MJ.transpose() * (R_ME * value), where);
 }
@@ -240,14 +292,15 @@ bool SdfReader::read_dynamics(
   return properties.damping > 0.0 || properties.stiffness > 0.0 || friction > 0.0;
 }
 
-void SdfReader::read_mimic(const XMLElement & axis, const std::string & where, TreeNode & node)
+void SdfReader::read_mimic(
+  const XMLElement & axis, const std::string & where, const Scope & scope, TreeNode & node)
 {
   const XMLElement * mimic = xml_.child(axis, "mimic", where);
   if (mimic == nullptr || static_)
   {
     return;
   }
-  const std::string source = xml_.name(*mimic, "joint", where);
+  const std::string source = scope.name(xml_.name(*mimic, "joint", where));
   if (const std::string of = xml_.text(*mimic, "axis").value_or("axis"); of != "axis")
   {
     xml_.fail(where + ": it mimics '" + of + "' of '" + source + "'; only 'axis' is allowed");
@@ -275,7 +328,7 @@ void SdfReader::check_mimics() const
     const auto source = joints_.find(mimic.source);
     if (
       source == joints_.end() || mimic.source == mimic.joint ||
-      !is_simple(source->second.node.kind))
+      source->second.node.joint != mimic.source || !is_simple(source->second.node.kind))
     {
       xml_.fail(
         "joint '" + mimic.joint + "': it mimics '" + mimic.source +
@@ -289,7 +342,7 @@ std::optional<std::string> SdfReader::free_root(bool world_is_parent) const
   std::vector<std::string> roots;
   for (const auto & [name, index] : links_)
   {
-    if (holders_.count(name) == 0)
+    if (held_.count(name) == 0)
     {
       roots.push_back(name);
     }
@@ -316,12 +369,11 @@ std::optional<std::string> SdfReader::free_root(bool world_is_parent) const
 
 void SdfReader::build_tree()
 {
-  std::map<std::string, std::vector<const SdfJoint *>> children;
-  for (const auto & [name, joint] : joints_)
-  {
-    children[joint.parent].push_back(&joint);
-  }
-  const std::optional<std::string> root = free_root(!children["world"].empty());
+  const bool in_world = std::any_of(
+    joints_.begin(), joints_.end(),
+    [](const auto & item) { return item.second.parent == "world"; });
+  const std::optional<std::string> root = free_root(in_world);
+  std::map<std::string, std::vector<const SdfJoint *>> children = choose_tree(root);
   std::vector<OpenJoint<SdfJoint>> open;
   if (root)
   {
@@ -347,7 +399,7 @@ int SdfReader::add_link(const SdfJoint * joint, const std::string & link, int pa
   TreeNode node;
   node.parent = parent;
   node.placement = joint ? joint->X_JL : pose_in_model(link_entity(link));
-  if (joint && joint->X_JL.matrix() == Eigen::Matrix4d::Identity())
+  if (joint && !joint->second && joint->X_JL.matrix() == Eigen::Matrix4d::Identity())
   {
     node = joint->node;
     node.parent = parent;
@@ -355,10 +407,17 @@ int SdfReader::add_link(const SdfJoint * joint, const std::string & link, int pa
   else if (joint)
   {
     // The joint frame is not the link's: an inner node moves, the link is fixed to it.
-    TreeNode inner = joint->node;
-    inner.parent = parent;
-    node.parent = static_cast<int>(tree_.nodes.size());
-    tree_.nodes.push_back(std::move(inner));
+    node.parent = parent;
+    for (const TreeNode * moves : {&joint->node, joint->second ? &*joint->second : nullptr})
+    {
+      if (moves)
+      {
+        TreeNode inner = *moves;
+        inner.parent = node.parent;
+        node.parent = static_cast<int>(tree_.nodes.size());
+        tree_.nodes.push_back(std::move(inner));
+      }
+    }
   }
   node.link = link;
   node.mass = masses_.at(link);

@@ -127,8 +127,8 @@ Entity & SdfReader::find_entity(const std::string & name, const std::string & wh
     }
   }
   xml_.fail(
-    where + ": '" + name + "' is not defined; allowed are links, joints and frames of the model" +
-    (name.find("::") != std::string::npos ? " (nested models are not supported)" : "") + " and " +
+    where + ": '" + name +
+    "' is not defined; allowed are links, joints, frames and nested models " + "of the model and " +
     kModel);
 }
 

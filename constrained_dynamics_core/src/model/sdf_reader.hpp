@@ -3,14 +3,18 @@
 
 #pragma once
 
+#include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tinyxml2.h>
 #include <Eigen/Geometry>
 
+#include "model/included_files.hpp"
 #include "model/robot_xml.hpp"
 #include "model/xml_reader.hpp"
 
@@ -25,6 +29,20 @@ constexpr int kFrameSemantics = 7;
 
 /// How a document calls the model itself.
 inline const std::string kModel = "__model__";
+
+/// A model whose names are read. Those of nested models are behind the name of the model, "arm::".
+struct Scope
+{
+  std::string prefix;
+  std::string model = kModel;  ///< the frame that `__model__` stands for
+  int minor = kOldest;         ///< version of its document
+  std::string folder;          ///< of its file
+  int depth = 1;               ///< in models
+  int file_depth = 1;          ///< in files
+
+  /// A name that a part of this model states, as the whole document knows it.
+  std::string name(const std::string & stated) const;
+};
 
 /// A pose as the document states it: in a frame of that name; empty: the default of its owner.
 struct StatedPose
@@ -48,21 +66,37 @@ struct Entity
 
 struct SdfJoint
 {
+  std::string name;
   const XMLElement * element = nullptr;
   std::string type;
   std::string parent;  ///< as stated; then the link that it is attached to, or "world"
   std::string child;   ///< as stated; then the link that it is attached to
-  TreeNode node;       ///< without link and parent
+  const Scope * scope = nullptr;
+  TreeNode node;                   ///< without link and parent
+  std::optional<TreeNode> second;  ///< of a joint of two axes, or of a screw: moves with `node`
   Eigen::Isometry3d X_JL = Eigen::Isometry3d::Identity();  ///< the child link in the joint frame
 };
 
-/// The one model of an SDF document.
+/// `theta2 = −ratio theta1` of two links about axes of a third one.
+struct Gearbox
+{
+  const XMLElement * element = nullptr;
+  std::string name;
+  std::string parent;
+  std::string child;
+  const Scope * scope = nullptr;
+};
+
+/// The one model of an SDF document, with those that are nested in it or included.
 class SdfReader
 {
 public:
-  SdfReader(const std::string & who, const SizeLimits & limits) : xml_(who), limits_(limits) {}
+  SdfReader(const std::string & who, const RobotDescription & robot, const SizeLimits & limits)
+  : xml_(who), limits_(limits), robot_(robot), included_(xml_, robot)
+  {
+  }
 
-  RobotTree read(const std::string & text);
+  RobotTree read();
 
 private:
   template <typename Function>
@@ -79,8 +113,17 @@ private:
   void read_version(const XMLElement & root);
   const XMLElement & the_model(const XMLElement & root);
   void read_world(const XMLElement & world);
-  void refuse_parts(const XMLElement & model) const;
-  void count(const XMLElement & model, const char * what, int allowed) const;
+  void count(const XMLElement & model, const char * what, int allowed);
+
+  // Nested models.
+  /// Reads the links, frames, joints and nested models of a model. @return its canonical link.
+  std::string read_parts(const XMLElement & model, const Scope & scope);
+  /// @param owner the `<model>`, or the `<include>`, that states name and pose.
+  /// @param outer the model around it. @param scope the same with the document of `model`.
+  void read_nested(
+    const XMLElement & model, const XMLElement & owner, const Scope & outer, Scope scope);
+  void read_include(const XMLElement & include, const Scope & outer);
+  const Scope & keep(Scope scope);
 
   // Values.
   Eigen::Vector3d vector3(const XMLElement & element, const std::string & where) const;
@@ -95,13 +138,14 @@ private:
   // Links, frames and joints.
   /// Checks and remembers a name. From 1.7 on, all parts of a model share their names.
   void add_entity(std::map<std::string, std::size_t> & kind, Entity entity);
-  void read_links(const XMLElement & model);
-  void read_link(const XMLElement & element);
+  /// @return the canonical link; empty if the model has no links of its own.
+  std::string read_links(const XMLElement & model, const Scope & scope);
+  void read_link(const XMLElement & element, const Scope & scope);
   MassProperties read_inertial(const XMLElement & link, const std::string & where);
-  void read_frame(const XMLElement & element);
+  void read_frame(const XMLElement & element, const Scope & scope);
   JointKind kind_of(const std::string & type, const std::string & where) const;
   std::string read_end(const XMLElement & joint, const char * end, const std::string & where) const;
-  void read_joint(const XMLElement & element);
+  void read_joint(const XMLElement & element, const Scope & scope);
   void read_model(const XMLElement & model);
 
   // Where things are.
@@ -122,12 +166,16 @@ private:
 
   // Joints, once the poses are known.
   void resolve_joint(SdfJoint & joint);
+  void read_axes(SdfJoint & joint, const std::string & where, Entity & frame);
+  /// @param name `axis` or `axis2`.
   void read_axis(
-    const XMLElement & element, const std::string & where, const std::string & type, Entity & frame,
+    const SdfJoint & joint, const char * name, const std::string & where, Entity & frame,
     TreeNode & node);
+  /// A screw turns and slides; the slide mimics the turn.
+  void add_screw(SdfJoint & joint, const std::string & where);
   /// The unit vector of an axis in the joint frame.
   Eigen::Vector3d read_direction(
-    const XMLElement & axis, const std::string & where, Entity & frame);
+    const XMLElement & axis, const std::string & where, Entity & frame, const Scope & scope);
   /// A limit: infinite as a word, by its size, or where it is not stated.
   double read_limit(
     const XMLElement & limit, const char * name, const std::string & where, double fallback) const;
@@ -138,7 +186,8 @@ private:
   bool read_dynamics(
     const XMLElement & axis, const std::string & where, JointProperties & properties);
   /// q = multiplier · (source − reference) + offset
-  void read_mimic(const XMLElement & axis, const std::string & where, TreeNode & node);
+  void read_mimic(
+    const XMLElement & axis, const std::string & where, const Scope & scope, TreeNode & node);
   void check_mimics() const;
 
   // The tree.
@@ -146,13 +195,32 @@ private:
   std::optional<std::string> free_root(bool world_is_parent) const;
   /// Depth first; siblings in the order of their joints' names, as with URDF.
   void build_tree();
+  /// The joints of the tree, by their parents. Breadth first: a link that is the child of several
+  /// joints is held by the one with the fewest joints to the root; of several such, by that which
+  /// the document states first. The others close loops.
+  std::map<std::string, std::vector<const SdfJoint *>> choose_tree(
+    const std::optional<std::string> & root);
   /// The nodes of a link and of the joint that holds it. @return the link's node.
   int add_link(const SdfJoint * joint, const std::string & link, int parent);
   void check_all_reached() const;
   void add_frames();
 
+  // Loops.
+  void close_loop(const SdfJoint & joint);
+  void warn_about_unused(const SdfJoint & joint);
+  void add_gearbox(const Gearbox & gearbox);
+  /// The angle from link `from` to link `to` about a direction in the model: a joint and its sign.
+  std::pair<std::string, double> angle_between(
+    const std::string & from, const std::string & to, const Eigen::Vector3d & direction,
+    const std::string & where);
+
   XmlReader xml_;
   SizeLimits limits_;
+  const RobotDescription & robot_;
+  IncludedFiles included_;
+  std::list<tinyxml2::XMLDocument> documents_;
+  std::list<Scope> scopes_;
+  std::map<std::string, int> counts_;
   int minor_ = kOldest;
   bool static_ = false;
   std::string canonical_;
@@ -163,7 +231,11 @@ private:
   std::vector<std::string> frame_order_;
   std::map<std::string, MassProperties> masses_;
   std::map<std::string, SdfJoint> joints_;
-  std::map<std::string, std::string> holders_;  ///< child link → joint
+  std::vector<std::string> joint_order_;  ///< as the document states them
+  std::vector<Gearbox> gearboxes_;
+  std::vector<const SdfJoint *> cut_;  ///< joints that close loops
+  std::set<std::string> held_;         ///< links that are the child of a joint
+  std::vector<std::pair<const XMLElement *, const Scope *>> models_;
   std::map<std::string, int> node_of_link_;
   RobotTree tree_;
 };

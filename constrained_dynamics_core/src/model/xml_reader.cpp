@@ -168,6 +168,18 @@ void XmlReader::fail(const std::string & message) const
   throw std::invalid_argument(who_ + ": " + message);
 }
 
+std::string XmlReader::place(const tinyxml2::XMLElement & element)
+{
+  for (const tinyxml2::XMLNode * node = &element; node != nullptr; node = node->Parent())
+  {
+    if (const void * file = node->GetUserData())
+    {
+      return "in '" + *static_cast<const std::string *>(file) + "': ";
+    }
+  }
+  return "line " + std::to_string(element.GetLineNum()) + ": ";
+}
+
 const tinyxml2::XMLElement & XmlReader::parse(
   const std::string & text, tinyxml2::XMLDocument & document) const
 {
@@ -231,9 +243,9 @@ void XmlReader::refuse_non_finite(
       if (names.count(a->Name()) == 0 && has_non_finite_word(a->Value()))
       {
         fail(
-          "line " + std::to_string(element->GetLineNum()) + ": attribute '" + a->Name() + "' of <" +
-          element->Name() + "> '" + text(*element, "name").value_or("") + "' is " +
-          quote(a->Value()) + "; finite numbers are allowed");
+          place(*element) + "attribute '" + a->Name() + "' of <" + element->Name() + "> '" +
+          text(*element, "name").value_or("") + "' is " + quote(a->Value()) +
+          "; finite numbers are allowed");
       }
     }
   }
@@ -253,8 +265,8 @@ std::string XmlReader::name(
   if (!value || value->empty())
   {
     fail(
-      "line " + std::to_string(element.GetLineNum()) + ": " + where + ": <" + element.Name() +
-      "> needs the attribute '" + attribute + "', not empty");
+      place(element) + where + ": <" + element.Name() + "> needs the attribute '" + attribute +
+      "', not empty");
   }
   return *value;
 }

@@ -33,6 +33,10 @@ public:
   /// @throw std::invalid_argument "who: message".
   [[noreturn]] void fail(const std::string & message) const;
 
+  /// Where an element is, to start a message: "line 7: ", or "in 'legs.xml': " if an element around
+  /// it was included from a file.
+  static std::string place(const tinyxml2::XMLElement & element);
+
   /// Refuses an attribute with the word nan or inf anywhere below `root`, but for the `names`.
   void refuse_non_finite(
     const tinyxml2::XMLElement & root, const std::set<std::string> & names) const;

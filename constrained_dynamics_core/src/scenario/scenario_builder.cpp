@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "constrained_dynamics/constraints/joint_coupling.hpp"
+#include "constrained_dynamics/constraints/file_constraints.hpp"
 #include "scenario/scenario_contacts.hpp"
 #include "scenario/scenario_formulation.hpp"
 #include "scenario/scenario_initial.hpp"
@@ -25,6 +25,32 @@ namespace constrained_dynamics
 namespace
 {
 
+bool has_name(
+  const std::vector<std::shared_ptr<const Constraint>> & constraints, const std::string & name)
+{
+  return std::any_of(
+    constraints.begin(), constraints.end(),
+    [&](const auto & constraint) { return constraint->name() == name; });
+}
+
+/// Loops and couplings that the descriptions state.
+void add_file_constraints(
+  const ScenarioReader & reader, const ScenarioSystem & system,
+  std::vector<std::shared_ptr<const Constraint>> & constraints, std::vector<bool> & active)
+{
+  for (const FileConstraint & stated : system.file_constraints)
+  {
+    if (has_name(constraints, stated.name))
+    {
+      reader.fail_here(
+        "constraint '" + stated.name + "' is stated twice: there, and by " + stated.source +
+        "; allowed: another name, or 'file_constraints: ignore' of the robot");
+    }
+    constraints.push_back(make_file_constraint(stated, *system.system));
+    active.push_back(stated.active);
+  }
+}
+
 /// Couplings for the mimic joints of the descriptions.
 void add_mimics(
   const ScenarioSystem & system, std::vector<std::shared_ptr<const Constraint>> & constraints,
@@ -36,11 +62,7 @@ void add_mimics(
   { return std::find(names.begin(), names.end(), name) != names.end(); };
   for (const RigidBodySystem::Mimic & mimic : robot.mimics())
   {
-    const std::string name = mimic.joint + "_mimic";
-    const bool is_taken = std::any_of(
-      constraints.begin(), constraints.end(),
-      [&](const auto & constraint) { return constraint->name() == name; });
-    if (is_taken || !exists(mimic.joint))
+    if (has_name(constraints, mimic_name(mimic)) || !exists(mimic.joint))
     {
       continue;
     }
@@ -50,13 +72,7 @@ void add_mimics(
         "joint '" + mimic.joint + "' mimics '" + mimic.source + "', which does not move; ignored");
       continue;
     }
-    std::vector<CouplingTerm> terms = {{mimic.joint, 1.0}};
-    if (mimic.multiplier != 0.0)
-    {
-      terms.push_back({mimic.source, -mimic.multiplier});
-    }
-    constraints.push_back(
-      std::make_shared<const JointCoupling>(name, *system.system, terms, mimic.offset));
+    constraints.push_back(make_mimic(mimic, *system.system));
     active.push_back(true);
   }
 }
@@ -151,6 +167,7 @@ ConstraintSet build_rows(
     {
       if (system.robot != nullptr)
       {
+        add_file_constraints(root.at("system"), system, out.constraints, out.active);
         add_joint_frictions(root.at("system"), system, out.constraints, out.active, contacts);
         add_mimics(system, out.constraints, out.active, out.warnings);
       }

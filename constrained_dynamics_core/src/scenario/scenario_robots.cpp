@@ -173,6 +173,18 @@ std::map<std::string, double> read_locked(const ScenarioReader & locked)
   return values;
 }
 
+/// Whether the constraints that a description states are used.
+bool read_file_constraints(const ScenarioReader & reader)
+{
+  const auto key = reader.find("file_constraints");
+  if (key && reader.has("ignore_equality"))
+  {
+    reader.at("ignore_equality").fail_here("not needed beside 'file_constraints'");
+  }
+  return key ? key->choice({"use", "ignore"}) == "use"
+             : !reader.boolean_or("ignore_equality", false);
+}
+
 RobotDescription read_robot(const ScenarioReader & reader)
 {
   static const std::vector<std::pair<std::string, RobotFormat>> formats = {
@@ -189,7 +201,7 @@ RobotDescription read_robot(const ScenarioReader & reader)
   RobotDescription robot = read_document(reader.at(key), key, format);
   robot.base = read_base(reader, Base::kFixed);
   robot.pose = read_pose_or_zero(reader);
-  robot.ignore_equality = reader.boolean_or("ignore_equality", false);
+  robot.use_file_constraints = read_file_constraints(reader);
   if (const auto locked = reader.find("locked"))
   {
     robot.locked = read_locked(*locked);
@@ -201,8 +213,18 @@ RobotDescription read_robot(const ScenarioReader & reader)
 
 const std::vector<std::string> & robot_keys()
 {
-  static const std::vector<std::string> keys = {"name", "prefix", "urdf",   "mjcf",           "sdf",
-                                                "base", "pose",   "locked", "ignore_equality"};
+  static const std::vector<std::string> keys = {
+    "name",
+    "prefix",
+    "urdf",
+    "mjcf",
+    "sdf",
+    "base",
+    "pose",
+    "locked",
+    "file_constraints",
+    "ignore_equality",
+    "closed_loops"};
   return keys;
 }
 
@@ -220,8 +242,17 @@ Base read_base(const ScenarioReader & reader, Base fallback)
   return base ? bases.at(base->choice({"fixed", "planar", "floating"})) : fallback;
 }
 
-void read_robots(const ScenarioReader & reader, SceneDescription & scene)
+void read_robots(
+  const ScenarioReader & reader, SceneDescription & scene, std::vector<ClosedLoops> & loops)
 {
+  const auto add = [&](const ScenarioReader & item, RobotDescription robot)
+  {
+    if (const auto key = item.find("closed_loops"))
+    {
+      loops.push_back(read_closed_loops(*key, resolve_file(*key), robot));
+    }
+    scene.robots.push_back(std::move(robot));
+  };
   const bool has_one = std::any_of(
     robot_keys().begin(), robot_keys().end(),
     [&](const std::string & key) { return reader.has(key); });
@@ -234,7 +265,7 @@ void read_robots(const ScenarioReader & reader, SceneDescription & scene)
     RobotDescription robot = read_robot(reader);
     robot.name = reader.string_or("name", "");
     robot.prefix = reader.string_or("prefix", "");
-    scene.robots.push_back(std::move(robot));
+    add(reader, std::move(robot));
   }
   if (const auto robots = reader.find("robots"))
   {
@@ -245,7 +276,7 @@ void read_robots(const ScenarioReader & reader, SceneDescription & scene)
       RobotDescription robot = read_robot(item);
       robot.name = name;
       robot.prefix = item.string_or("prefix", name + "_");
-      scene.robots.push_back(std::move(robot));
+      add(item, std::move(robot));
     }
   }
 }

@@ -194,7 +194,8 @@ ScenarioSystem build_scene(const ScenarioReader & reader)
   keys.insert(keys.end(), robot_keys().begin(), robot_keys().end());
   reader.allow_keys(keys);
   SceneDescription scene;
-  read_robots(reader, scene);
+  std::vector<ClosedLoops> loops;
+  read_robots(reader, scene, loops);
   read_bodies(reader, scene);
   if (scene.robots.empty() && scene.bodies.empty())
   {
@@ -204,6 +205,14 @@ ScenarioSystem build_scene(const ScenarioReader & reader)
   }
   scene.gravity = reader.vector_or("gravity", scene.gravity);
   read_joint_forces(reader, scene);
+  if (!scene.actuated && !loops.empty() && loops.size() == scene.robots.size())
+  {
+    scene.actuated.emplace();
+    for (const ClosedLoops & of_robot : loops)
+    {
+      scene.actuated->insert(scene.actuated->end(), of_robot.motors.begin(), of_robot.motors.end());
+    }
+  }
   ScenarioSystem result;
   result.wrenches = read_wrenches(reader, scene);
   try
@@ -211,10 +220,16 @@ ScenarioSystem build_scene(const ScenarioReader & reader)
     const auto system = std::make_shared<const RigidBodySystem>(scene);
     result.robot = system.get();
     result.system = system;
+    result.file_constraints = system->file_constraints();
   }
   catch (const std::exception & error)
   {
     reader.fail_here(error.what());
+  }
+  for (const ClosedLoops & of_robot : loops)
+  {
+    result.file_constraints.insert(
+      result.file_constraints.end(), of_robot.constraints.begin(), of_robot.constraints.end());
   }
   wrap_control_states(reader, read_control_states(reader), result);
   return result;

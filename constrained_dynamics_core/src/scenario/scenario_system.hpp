@@ -34,6 +34,8 @@ struct ScenarioSystem
   const RigidBodySystem * robot = nullptr;
   const AnalyticSystem * textbook = nullptr;
   std::vector<ScenarioWrench> wrenches;  ///< in the order of their indices
+  /// Constraints that files state: the robot descriptions, and those of `closed_loops`.
+  std::vector<FileConstraint> file_constraints;
 };
 
 /// Builds the section `system`.

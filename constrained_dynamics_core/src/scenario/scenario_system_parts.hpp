@@ -39,7 +39,22 @@ Base read_base(const ScenarioReader & reader, Base fallback);
 /// Keys of a robot.
 const std::vector<std::string> & robot_keys();
 
-/// Reads the robot directly below `system`, or those of `robots`.
-void read_robots(const ScenarioReader & reader, SceneDescription & scene);
+/// What the file of a robot's key `closed_loops` states.
+struct ClosedLoops
+{
+  std::vector<FileConstraint> constraints;
+  std::vector<std::string> motors;
+};
+
+/// Reads the file of the key `closed_loops`: YAML as of example-parallel-robots. Joints that it
+/// fixes are locked in `robot`, whose prefix is set.
+/// @param path of the file.
+ClosedLoops read_closed_loops(
+  const ScenarioReader & key, const std::string & path, RobotDescription & robot);
+
+/// Reads the robot directly below `system`, or those of `robots`. `loops` gets the contents of the
+/// file of each robot that has one.
+void read_robots(
+  const ScenarioReader & reader, SceneDescription & scene, std::vector<ClosedLoops> & loops);
 
 }  // namespace constrained_dynamics

@@ -306,6 +306,8 @@ TEST(SolutionDerivatives, when_rows_are_of_any_kind_on_any_joint_expect_central_
     "{name: c, type: prescribed_motion, coordinate: cart_x, motion: sin(3*t)}",
     "{name: c, type: prescribed_motion, coordinate: root_qy, motion: 0.1*sin(3*t)}",
     "{name: c, type: joint_coupling, terms: {root_z: 1.0, cart_y: 2.0, yaw: -0.7, ball_qx: 0.3}}",
+    "{name: c, type: polynomial_coupling, terms: {root_z: 1.0, cart_y: 2.0}, of: {yaw: -0.7, "
+    "ball_qx: 0.3, cart_theta: 1}, linear: 1, quadratic: -0.5, cubic: 0.3, quartic: 0.2}",
     "{name: c, type: formula, level: position, rows: ['px(tip)*sin(yaw) + root_qx*pz(seat)^2 - "
     "cart_x*t', 'cos(cart_theta)*py(tip) - root_y^3']}",
     "{name: c, type: formula, level: velocity, rows: ['vx(tip)^2 + wz(seat)*px(tip) - "

@@ -241,7 +241,7 @@ TEST(PinocchioModel, when_a_robot_comes_from_a_file_expect_its_model_to_agree)
   {
     scene.robots.push_back(load_robot_description(CD_TEST_ROBOTS "/" + std::string(file)));
     scene.robots.back().prefix = file;
-    scene.robots.back().ignore_equality = true;
+    scene.robots.back().use_file_constraints = false;
   }
   scene.use_model_damping = false;
   Fixture f(std::make_shared<const RigidBodySystem>(scene));

@@ -286,8 +286,8 @@ TEST(RobotXml, when_tree_is_read_expect_names_limits_and_mimic)
 TEST(RobotXml, when_equality_is_ignored_expect_warning)
 {
   SceneDescription scene;
-  scene.robots.push_back(load_robot_description(kRobots + "/hostile/mjcf_equality_connect.xml"));
-  scene.robots[0].ignore_equality = true;
+  scene.robots.push_back(load_robot_description(kRobots + "/hostile/mjcf_equality_distance.xml"));
+  scene.robots[0].use_file_constraints = false;
   const RigidBodySystem system(scene);
   ASSERT_EQ(system.warnings().size(), 1u);
   EXPECT_THAT(system.warnings()[0], HasSubstr("is ignored"));

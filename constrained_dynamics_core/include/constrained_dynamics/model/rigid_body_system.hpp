@@ -14,6 +14,7 @@
 #include <Eigen/Core>
 
 #include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/key_description.hpp"
 #include "constrained_dynamics/model/system.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/types.hpp"
@@ -28,7 +29,7 @@ enum class RobotFormat
 {
   kUrdf,  ///< Unified Robot Description Format (xacro already expanded)
   kMjcf,  ///< MuJoCo XML
-  kSdf,   ///< Simulation Description Format, 1.4 to 1.12: one model, no `<include>`
+  kSdf,   ///< Simulation Description Format, 1.4 to 1.12: one model, with nested ones
 };
 
 /// How the root of a robot (or a free body) moves in the world.
@@ -66,9 +67,22 @@ struct RobotDescription
   /// Joints (names without prefix) that are locked at a value [rad, m]. They must have one degree
   /// of freedom.
   std::map<std::string, double> locked;
-  /// MJCF: accept a file that has `<equality>` elements, with a warning. They are not turned into
-  /// constraints, so by default such a file is rejected.
-  bool ignore_equality = false;
+  /// Whether RigidBodySystem::file_constraints lists the constraints that the description states.
+  /// Otherwise each of them causes a warning, and its kind may be one that is not supported.
+  bool use_file_constraints = true;
+  /// The folder of the file. `<include>` reads files of this folder and below it; empty: none.
+  std::string folder;
+};
+
+/// A constraint that a robot description states: a loop that is closed, or joints that depend on
+/// each other. It is an item of the section `constraints` of a scenario: a type with its keys.
+struct FileConstraint
+{
+  std::string name;                                    ///< with the prefix of the robot
+  std::string type;                                    ///< of doc/types.md
+  std::vector<std::pair<std::string, KeyValue>> keys;  ///< frames and joints with their prefixes
+  bool active = true;                                  ///< whether it holds from the start
+  std::string source;                                  ///< what states it, for messages
 };
 
 /// A rigid body that is not connected to a parent by a joint.
@@ -179,9 +193,9 @@ CONSTRAINED_DYNAMICS_EXPORT RobotDescription load_robot_description(const std::s
 /// if it is named `world`.
 ///
 /// Q is the joint-space inertia with armature. P contains gravity and velocity terms, dampers,
-/// springs and external wrenches. G selects the actuated speeds. Joint friction, limits,
-/// transmissions, tendons and contacts of the descriptions are not applied: limits, mimics and
-/// friction can be read below, the others cause warnings.
+/// springs and external wrenches. G selects the actuated speeds. Constraints, joint friction, limits,
+/// transmissions, tendons and contacts of the descriptions are not applied: constraints, limits,
+/// mimics and friction can be read below, the others cause warnings.
 class CONSTRAINED_DYNAMICS_EXPORT RigidBodySystem : public System
 {
 public:
@@ -193,6 +207,7 @@ public:
     std::string source;
     double multiplier = 1.0;
     double offset = 0.0;
+    std::string name = {};  ///< of its constraint; empty: `<joint>_mimic`
   };
 
   /// Bounds of a coordinate, its rate and the force along it; infinite if none are stated.
@@ -229,6 +244,9 @@ public:
   const std::vector<std::string> & warnings() const;
   /// Mimic joints of all robots, with prefixes.
   const std::vector<Mimic> & mimics() const;
+  /// Loops and couplings that the descriptions state, besides mimic joints. The system does not
+  /// apply them: make_file_constraints builds the constraints.
+  const std::vector<FileConstraint> & file_constraints() const;
   /// Limits of each coordinate (nq).
   const std::vector<Limits> & limits() const;
   /// Names of the joints with one degree of freedom, in the order of their coordinates.

@@ -168,7 +168,7 @@ public:
   /// Name of the body (link) that a frame is fixed to; "world" for the world.
   std::string body_of_frame(int frame) const { return do_body_of_frame(frame); }
 
-  /// A configuration at which every evaluation succeeds: zeros and unit quaternions.
+  /// A configuration at which every evaluation succeeds: zeros, or as a description draws it.
   Eigen::VectorXd neutral_coordinates() const { return do_neutral_coordinates(); }
 
   /// Allocates scratch memory and results for one thread. Real-time safe: no.

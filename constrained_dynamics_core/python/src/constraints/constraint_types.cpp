@@ -4,6 +4,7 @@
 #include "common.hpp"
 #include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constrained_dynamics/constraints/drawn_part.hpp"
+#include "constrained_dynamics/constraints/file_constraints.hpp"
 #include "constrained_dynamics/scenario/scenario_types.hpp"
 #include "constrained_dynamics/servo/servo_description.hpp"
 #include "constraints/key_arguments.hpp"
@@ -71,6 +72,30 @@ void bind_constraint_types(nb::module_ & module)
     "type"_a, "name"_a, "system"_a, "keys"_a = nb::dict(), "parameters"_a = nb::dict(),
     "definitions"_a = nb::dict(), nb::keep_alive<0, 3>(),
     "Makes a constraint of a type with the keys of scenario files.");
+  nb::class_<FileConstraint>(
+    module, "FileConstraint", "A loop or coupling that a robot description states.")
+    .def_ro("name", &FileConstraint::name)
+    .def_ro("type", &FileConstraint::type, "As doc/types.md has it.")
+    .def_prop_ro(
+      "keys",
+      [](const FileConstraint & self)
+      {
+        nb::dict keys;
+        for (const auto & [name, value] : self.keys)
+        {
+          keys[name.c_str()] = python_value(value);
+        }
+        return keys;
+      },
+      "Its keys, as constraint() takes them.")
+    .def_ro("active", &FileConstraint::active, "Whether it holds from the start.")
+    .def_ro("source", &FileConstraint::source, "What states it.");
+  module.def(
+    "file_constraints", [](const RigidBodySystem & system) { return system.file_constraints(); },
+    "system"_a, "Loops and couplings that the descriptions of a system state, besides mimics.");
+  module.def(
+    "make_file_constraints", &make_file_constraints, "system"_a,
+    "Builds all constraints that the descriptions of a system state, with those of mimic joints.");
   nb::class_<DrawnPart>(module, "DrawnPart", "One part of how a constraint is drawn.")
     .def_prop_ro(
       "kind", [](const DrawnPart & part) { return to_string(part.kind); },

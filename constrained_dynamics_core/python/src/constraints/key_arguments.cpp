@@ -188,11 +188,12 @@ const char * python_type(const KeyDescription & key)
 
 nb::object default_of(const KeyDescription & key)
 {
-  if (!key.default_value)
-  {
-    return nb::none();
-  }
-  if (const auto * numbers = std::get_if<NamedNumbers>(&*key.default_value))
+  return key.default_value ? python_value(*key.default_value) : nb::none();
+}
+
+nb::object python_value(const KeyValue & value)
+{
+  if (const auto * numbers = std::get_if<NamedNumbers>(&value))
   {
     nb::dict result;
     for (const auto & [name, number] : *numbers)
@@ -201,7 +202,7 @@ nb::object default_of(const KeyDescription & key)
     }
     return result;
   }
-  if (const auto * formulas = std::get_if<NamedFormulas>(&*key.default_value))
+  if (const auto * formulas = std::get_if<NamedFormulas>(&value))
   {
     nb::list result;
     for (const auto & [label, text] : *formulas)
@@ -210,23 +211,23 @@ nb::object default_of(const KeyDescription & key)
     }
     return result;
   }
-  if (const auto * vector = std::get_if<Eigen::Vector3d>(&*key.default_value))
+  if (const auto * vector = std::get_if<Eigen::Vector3d>(&value))
   {
     return nb::make_tuple(vector->x(), vector->y(), vector->z());
   }
-  if (const auto * text = std::get_if<std::string>(&*key.default_value))
+  if (const auto * text = std::get_if<std::string>(&value))
   {
     return nb::cast(*text);
   }
-  if (const auto * names = std::get_if<std::vector<std::string>>(&*key.default_value))
+  if (const auto * names = std::get_if<std::vector<std::string>>(&value))
   {
     return nb::cast(*names);
   }
-  if (const auto * flag = std::get_if<bool>(&*key.default_value))
+  if (const auto * flag = std::get_if<bool>(&value))
   {
     return nb::cast(*flag);
   }
-  return nb::cast(std::get<double>(*key.default_value));
+  return nb::cast(std::get<double>(value));
 }
 
 }  // namespace constrained_dynamics::python

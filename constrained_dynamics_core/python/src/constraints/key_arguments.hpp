@@ -19,6 +19,9 @@ KeyValues key_values(const nb::dict & given, const std::vector<KeyDescription> &
 /// What key_values takes for a key, as an annotation of Python.
 const char * python_type(const KeyDescription & key);
 
+/// A value of a key as Python has it.
+nb::object python_value(const KeyValue & value);
+
 /// The default of a key, None without one.
 nb::object default_of(const KeyDescription & key);
 

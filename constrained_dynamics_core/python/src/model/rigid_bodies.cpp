@@ -66,16 +66,18 @@ void bind_scene(nb::module_ & module)
       [](
         RobotDescription * self, const std::string & text, RobotFormat format, Base base,
         const std::string & name, const std::string & prefix, const Pose & pose,
-        const std::map<std::string, double> & locked, bool ignore_equality,
-        const std::string & source)
+        const std::map<std::string, double> & locked, bool use_file_constraints,
+        const std::string & source, const std::string & folder)
       {
-        new (self)
-          RobotDescription{name, prefix, format, text, source, base, pose, locked, ignore_equality};
+        new (self) RobotDescription{
+          name, prefix, format, text, source, base, pose, locked, use_file_constraints, folder};
       },
       "text"_a, "format"_a = RobotFormat::kUrdf, nb::kw_only(), "base"_a = Base::kFixed,
       "name"_a = "", "prefix"_a = "", "pose"_a = Pose(),
-      "locked"_a = std::map<std::string, double>(), "ignore_equality"_a = false, "source"_a = "",
-      "text: the XML document itself. locked: joints frozen at a value.")
+      "locked"_a = std::map<std::string, double>(), "use_file_constraints"_a = true,
+      "source"_a = "", "folder"_a = "",
+      "text: the XML document itself. locked: joints frozen at a value. folder: where <include>\n"
+      "may read.")
     .def_static(
       "load", [](const std::string & path) { return load_robot_description(path); }, "path"_a,
       "Reads a file; the format follows from its root element.")
@@ -87,7 +89,8 @@ void bind_scene(nb::module_ & module)
     .def_rw("base", &RobotDescription::base)
     .def_rw("pose", &RobotDescription::pose)
     .def_rw("locked", &RobotDescription::locked)
-    .def_rw("ignore_equality", &RobotDescription::ignore_equality);
+    .def_rw("use_file_constraints", &RobotDescription::use_file_constraints)
+    .def_rw("folder", &RobotDescription::folder);
   nb::class_<FreeBody>(module, "FreeBody", "A rigid body without parent.")
     .def(
       "__init__",
@@ -179,7 +182,8 @@ void bind_rigid_body_system(nb::module_ & module)
     .def_ro("joint", &RigidBodySystem::Mimic::joint)
     .def_ro("source", &RigidBodySystem::Mimic::source)
     .def_ro("multiplier", &RigidBodySystem::Mimic::multiplier)
-    .def_ro("offset", &RigidBodySystem::Mimic::offset);
+    .def_ro("offset", &RigidBodySystem::Mimic::offset)
+    .def_ro("name", &RigidBodySystem::Mimic::name, "Of its constraint; empty: <joint>_mimic.");
 
   nb::class_<RigidBodySystem, System> binding(
     module, "RigidBodySystem",

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+// Loops beside a URDF: Drake's tags, and the file of the key closed_loops.
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "constrained_dynamics/constraints/file_constraints.hpp"
+#include "scenario/file_scenarios.hpp"
+
+namespace constrained_dynamics
+{
+namespace
+{
+
+using test::Folder;
+using test::scenario_of;
+using test::Solved;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Two pendulums side by side, with fixed joints to their tips.
+std::string two_pendulums(const std::string & rest)
+{
+  const std::string mass =
+    "<inertial><origin xyz='0 0 -0.4'/><mass value='1.3'/><inertia ixx='0.1' iyy='0.1' izz='0.02' "
+    "ixy='0' ixz='0' iyz='0'/></inertial>";
+  std::string text = "<robot name='r'><link name='base'/>";
+  for (const std::string side : {"left", "right"})
+  {
+    text += "<link name='" + side + "'>" + mass + "</link><link name='" + side +
+            "_tip'/><joint name='" + side + "_hinge' type='continuous'><origin xyz='" +
+            (side == "left" ? "0" : "0.5") +
+            " 0 0'/><axis xyz='0 1 0'/><parent link='base'/><child link='" + side +
+            "'/></joint><joint name='" + side +
+            "_end' type='fixed'><origin xyz='0 0 -1'/><parent "
+            "link='" +
+            side + "'/><child link='" + side + "_tip'/></joint>";
+  }
+  return text + rest + "</robot>";
+}
+
+TEST(DrakeTags, when_bodies_have_a_ball_constraint_expect_it_with_forces)
+{
+  const std::string tag =
+    "<drake:ball_constraint><drake:ball_constraint_body_A name='left'/><drake:ball_constraint_p_AP "
+    "value='0.25 0 -1'/><drake:ball_constraint_body_B name='right'/><drake:ball_constraint_p_BQ "
+    "value='-0.25 0 -1'/></drake:ball_constraint><drake:linear_bushing_rpy/>";
+  const auto load = [](const std::string & document, const std::string & rest)
+  { return scenario_of("system:\n  urdf: \"" + document + "\"\n" + rest); };
+  const Scenario file = load(two_pendulums(tag), "initial: {}\n");
+  EXPECT_EQ(file.dynamics()->constraints()[0].name(), "ball_constraint1");
+  EXPECT_EQ(file.dynamics()->constraints()[0].row_count(), 3);
+  EXPECT_THAT(
+    file.warnings(),
+    ElementsAre(HasSubstr("<drake:linear_bushing_rpy> is a force, which is not applied")));
+  const Scenario hand = load(
+    two_pendulums(""),
+    "  frames: [{name: a, parent: left, pose: {xyz: [0.25, 0, -1]}}, {name: b, parent: right, "
+    "pose: {xyz: [-0.25, 0, -1]}}]\n"
+    "constraints: [{name: c, type: frame_coincidence, frame_a: a, frame_b: b, rows: [x, y, z]}]\n");
+  const Solved a(file);
+  const Solved b(hand);
+  EXPECT_LE((a.solution().acceleration - b.solution().acceleration).norm(), 1e-13);
+  EXPECT_LE((a.solution().multipliers - b.solution().multipliers).norm(), 1e-12);
+}
+
+TEST(ClosedLoops, when_file_beside_urdf_states_them_expect_loops_and_motors)
+{
+  const Folder folder("closed_loops");
+  folder.write("robot.urdf", two_pendulums(""));
+  folder.write(
+    "robot.yaml",
+    "closed_loop: [['left_end', 'right_end']]\ntype: ['3d']\nname_mot: ['right_hinge']\n");
+  const auto load = [&](const std::string & robot, const std::string & rest)
+  { return Scenario::from_text("system: {" + robot + "}\n" + rest, {}, folder.path.string()); };
+  const std::string pulled = "initial: {q: {left_hinge: 0.1}, tolerance: 1}\n";
+  const Scenario file = load("urdf: robot.urdf, closed_loops: robot.yaml", pulled);
+  EXPECT_EQ(file.dynamics()->constraints()[0].name(), "loop1");
+  EXPECT_THAT(file.system().input_names(), ElementsAre("right_hinge"));
+  EXPECT_EQ(file.dynamics()->constraints()[0].wrench_bodies()[0].frame_a, "left_tip");
+  const Scenario hand = load(
+    "urdf: robot.urdf, actuated: [right_hinge]",
+    "constraints: [{name: loop1, type: frame_coincidence, frame_a: left_tip, frame_b: right_tip, "
+    "rows: [x, y, z]}]\n" +
+      pulled);
+  const Solved a(file);
+  const Solved b(hand);
+  EXPECT_EQ(a.solution().acceleration, b.solution().acceleration);
+  EXPECT_EQ(a.solution().multipliers, b.solution().multipliers);
+
+  const auto refusal = [&](const std::string & yaml, const std::string & more = "")
+  {
+    folder.write("bad.yaml", yaml);
+    try
+    {
+      load("urdf: robot.urdf, closed_loops: bad.yaml" + more, "");
+    }
+    catch (const std::invalid_argument & error)
+    {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal("closed_loop: [[left_end]]"), HasSubstr("the names of two frames"));
+  EXPECT_THAT(refusal("closed_loop: [[left_end, toe]]"), HasSubstr("toe"));
+  EXPECT_THAT(refusal("closed_loop: [[left_end, right_end]]\ntype: [5d]"), HasSubstr("bad.yaml:2"));
+  EXPECT_THAT(
+    refusal("closed_loop: [[left_end, right_end]]\ntype: [3d, 3d]"), HasSubstr("2 items for 1"));
+  EXPECT_THAT(
+    refusal("joint_name: [left_hinge]\njoint_type: [SPHERICAL]"),
+    HasSubstr("would become another kind of joint"));
+  EXPECT_THAT(refusal("loops: []"), HasSubstr("unknown key"));
+  EXPECT_THAT(refusal("name_mot: [hip]"), HasSubstr("hip"));
+  EXPECT_THAT(refusal("{}", ", file_constraints: ignore"), HasSubstr("not allowed beside"));
+}
+
+/// A robot of others, read from the folder that an environment variable names.
+struct PublishedRobot
+{
+  const char * folder;
+  const char * keys;
+  int speeds;
+  int rank;
+};
+
+// The robots of the table in doc/closed_chains.md.
+const std::vector<PublishedRobot> kPublished = {
+  {"CD_MENAGERIE", "mjcf: agility_cassie/scene.xml", 32, 10},
+  {"CD_MENAGERIE", "mjcf: robotiq_2f85_v4/2f85.xml", 6, 5},
+  {"CD_MENAGERIE", "mjcf: ufactory_xarm7/xarm7.xml, model_friction: false", 13, 5},
+  {"CD_MENAGERIE", "mjcf: iit_softfoot/softfoot.xml, model_friction: false", 92, 55},
+  {"CD_PARALLEL_ROBOTS",
+   "urdf: 5bar_linkage_iso3d/robot.urdf, closed_loops: 5bar_linkage_iso3d/robot.yaml", 5, 3},
+  {"CD_PARALLEL_ROBOTS", "urdf: 5bar_linkage/robot.urdf, closed_loops: 5bar_linkage/robot.yaml", 6,
+   3},
+  {"CD_PARALLEL_ROBOTS", "urdf: robot_delta/robot.urdf, closed_loops: robot_delta/robot.yaml", 14,
+   9},
+};
+
+class PublishedLoops : public ::testing::TestWithParam<PublishedRobot>
+{
+};
+
+TEST_P(PublishedLoops, when_loaded_expect_it_assembled_with_its_degrees_of_freedom)
+{
+  const char * folder = std::getenv(GetParam().folder);
+  if (folder == nullptr)
+  {
+    GTEST_SKIP() << GetParam().folder << " does not name the folder of " << GetParam().keys;
+  }
+  const Scenario robot =
+    Scenario::from_text("system: {" + std::string(GetParam().keys) + "}\n", {}, folder);
+  EXPECT_EQ(robot.system().speed_count(), GetParam().speeds);
+  const Solved solved(robot);
+  EXPECT_EQ(solved.status, Status::kOk);
+  EXPECT_EQ(solved.workspace.rank_report().nominal_rank, GetParam().rank);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PublishedLoops, ::testing::ValuesIn(kPublished));
+
+}  // namespace
+}  // namespace constrained_dynamics
