@@ -156,8 +156,7 @@ ForceElementDescription TorsionSpring::description()
        .with_default(0.0),
      describe_key(
        "torque", KeyKind::kFormula,
-       "resisting torque [N m] as a formula over `angle`, `rate`, `t` and parameters, instead of "
-       "the three numbers; only with `axis`")
+       "[N m], a formula over `angle`, `rate`, `t` and parameters; only with `axis`")
        .optional()});
   description.make = [](const ForceElementArguments & given)
   {

@@ -183,9 +183,9 @@ CONSTRAINED_DYNAMICS_EXPORT RobotDescription load_robot_description(const std::s
 /// if it is named `world`.
 ///
 /// Q is the joint-space inertia with armature. P = −(gravity and velocity terms) − dampers −
-/// springs + force elements + external wrenches. G selects the actuated speeds. Joint friction, limits,
-/// transmissions, tendons and contacts of the descriptions are not applied: limits, mimics and
-/// friction can be read below, the others cause warnings.
+/// springs + force elements + external wrenches. G selects the actuated speeds. Joint friction,
+/// limits, transmissions, tendons and contacts of the descriptions are not applied: limits, mimics
+/// and friction can be read below, the others cause warnings.
 class CONSTRAINED_DYNAMICS_EXPORT RigidBodySystem : public System
 {
 public:
@@ -270,8 +270,8 @@ public:
   const std::vector<std::shared_ptr<const ForceElement>> & force_elements() const;
   /// A force element at the state of the last update_kinematics; zeros for an index out of range.
   /// Real-time safe: yes.
-  const ForceElementState & force_element_state(
-    const SystemData & data, int index) const noexcept CD_NONBLOCKING;
+  const ForceElementState & force_element_state(const SystemData & data, int index) const noexcept
+    CD_NONBLOCKING;
 
   /// Generalized force (n) that holds the system at rest against gravity at the state of the last
   /// update_kinematics: the gravity part of −P. Real-time safe: yes.
