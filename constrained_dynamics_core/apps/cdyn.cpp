@@ -112,6 +112,7 @@ void add_run(CLI::App & app, std::optional<int> & exit_code)
   add_run_options(command, overrides);
   command.add_option("--csv", run.csv, "Write all outputs as CSV")->type_name("FILE");
   command.add_option("--events", run.events, "Write all events as CSV")->type_name("FILE");
+  command.add_flag("--reactions", run.reactions, "Reaction wrench of each joint in the CSV");
   add_json(command, run.json, "Write the report as JSON; - is the standard output");
   command.add_flag("--quiet", run.quiet, "No table, no progress, no warnings");
 }
@@ -181,7 +182,9 @@ void add_types(CLI::App & app, std::optional<int> & exit_code)
 {
   const auto type = std::make_shared<std::string>();
   CLI::App & command = *app.add_subcommand(
-    "types", "Types of constraints, servo tasks and null-space terms with their keys, as Markdown");
+    "types",
+    "Types of constraints, force elements, servo tasks and null-space terms with their keys, as "
+    "Markdown");
   command.add_option("type", *type, "One of them")->type_name("TYPE");
   command.callback([type, &exit_code] { exit_code = cdyn::types(*type); });
 }

@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "robot_report.hpp"
+
 namespace cdyn
 {
 
@@ -325,6 +327,7 @@ void write_solution(
   json.end_object();
   json.entry("constraint_force", system.speed_names(), solution.constraint_force);
   write_wrenches(json, set, workspace);
+  RobotReport(scenario, false).write(json, workspace);
   json.entry("rank", solution.rank);
 }
 
@@ -367,7 +370,7 @@ void write_state(cd::JsonWriter & json, const cd::Scenario & scenario, const Sol
   {
     write_nulls(
       json, {"rates", "udot", "inputs", "multipliers", "residuals", "constraint_force", "wrenches",
-             "rank"});
+             "force_elements", "joint_reactions", "rank"});
   }
   if (solved.rank != nullptr)
   {

@@ -14,6 +14,7 @@
 #include "constrained_dynamics/simulation/simulation.hpp"
 #include "output.hpp"
 #include "progress.hpp"
+#include "robot_report.hpp"
 #include "run_csv.hpp"
 #include "run_report.hpp"
 #include "run_statistics.hpp"
@@ -181,6 +182,7 @@ int run(const RunArguments & arguments)
   simulation.schedule(scenario.scheduled_changes());
   const cd::RankReport rank = simulation.start(scenario.initial());
   Statistics statistics(scenario);
+  RobotReport robot(scenario, arguments.reactions);
   ServoReport servo(simulation);
   Progress progress(scenario.initial().time, scenario.run().until, arguments.quiet);
   Eigen::VectorXd observed =
@@ -191,7 +193,7 @@ int run(const RunArguments & arguments)
   {
     file->begin();
   }
-  files.csv.write(csv_header(scenario, servo));
+  files.csv.write(csv_header(scenario, robot, servo));
   const auto observer = [&](const cd::Simulation & now)
   {
     if (scenario.observe(now.workspace(), now.inputs(), observed) != cd::Status::kOk)
@@ -206,7 +208,7 @@ int run(const RunArguments & arguments)
     servo.add();
     if (files.csv.is_open())
     {
-      files.csv.write(csv_line(scenario, now, observed, servo));
+      files.csv.write(csv_line(scenario, now, observed, robot, servo));
     }
     progress.show(now.state().time);
     return true;

@@ -36,7 +36,8 @@ std::string csv_name(const std::string & name)
 
 }  // namespace
 
-std::string csv_header(const cd::Scenario & scenario, const ServoReport & servo)
+std::string csv_header(
+  const cd::Scenario & scenario, const RobotReport & robot, const ServoReport & servo)
 {
   const cd::System & system = scenario.system();
   const cd::ConstraintSet & set = scenario.dynamics()->constraints();
@@ -71,6 +72,7 @@ std::string csv_header(const cd::Scenario & scenario, const ServoReport & servo)
       }
     }
   }
+  add_all("", robot.column_names());
   for (int row = 0; row < set.row_count(); ++row)
   {
     if (set.row(row).level == cd::RowLevel::kPosition)
@@ -96,7 +98,7 @@ std::string csv_header(const cd::Scenario & scenario, const ServoReport & servo)
 
 std::string csv_line(
   const cd::Scenario & scenario, const cd::Simulation & simulation,
-  const Eigen::VectorXd & observed, const ServoReport & servo)
+  const Eigen::VectorXd & observed, RobotReport & robot, const ServoReport & servo)
 {
   const cd::ConstraintSet & set = scenario.dynamics()->constraints();
   const cd::Workspace & workspace = simulation.workspace();
@@ -120,6 +122,7 @@ std::string csv_line(
     add_all(wrench.on_a.force);
     add_all(wrench.on_a.torque);
   }
+  line += robot.csv_values(workspace);
   for (int row = 0; row < set.row_count(); ++row)
   {
     if (set.row(row).level == cd::RowLevel::kPosition)

@@ -187,7 +187,7 @@ std::string remedy(const RunReport & report)
   const cd::SimulationOptions & options = report.scenario.run().integration;
   const double error =
     std::max(result.energy.available ? result.energy.relative_error() : 0.0, result.step_error);
-  if (options.integrator == cd::Integrator::kDopri5)
+  if (cd::is_adaptive(options.integrator))
   {
     return "set run.relative_tolerance and run.absolute_tolerance lower (now " +
            format(options.relative_tolerance, 3) + " and " + format(options.absolute_tolerance, 3) +

@@ -20,7 +20,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ._core import Constraint, System
+from ._core import Constraint, ForceElement, System
 
 def constraint(
     type: str,
@@ -32,6 +32,11 @@ def constraint(
     **keys: Any,
 ) -> Constraint:
     """{documentation}"""
+
+def force_element(
+    type: str, name: str, *, parameters: Mapping[str, float] | None = ..., **keys: Any
+) -> ForceElement:
+    """{element_documentation}"""
 '''
 
 
@@ -44,8 +49,9 @@ def declaration(function):
             is_keyword = True
         default = "" if parameter.default is inspect.Parameter.empty else " = ..."
         lines.append(f"    {parameter.name}: {parameter.annotation}{default},")
+    made = inspect.signature(function).return_annotation
     text = inspect.getdoc(function).replace("\n", "\n    ").replace("\n    \n", "\n\n")
-    return "\n".join([f"def {function.__name__}(", *lines, ") -> Constraint:", f'    """{text}"""'])
+    return "\n".join([f"def {function.__name__}(", *lines, f") -> {made}:", f'    """{text}"""'])
 
 
 def load(folder):
@@ -58,8 +64,11 @@ def load(folder):
 
 def stub(constraint_types):
     """The text of the stub."""
-    functions = [getattr(constraint_types, name) for name in constraint_types.__all__ if name != "constraint"]
-    head = HEAD.format(documentation=inspect.getdoc(constraint_types.constraint))
+    functions = [getattr(constraint_types, name) for name in constraint_types.__all__ if name[0].isupper()]
+    head = HEAD.format(
+        documentation=inspect.getdoc(constraint_types.constraint),
+        element_documentation=inspect.getdoc(constraint_types.force_element),
+    )
     return "\n\n".join([head.rstrip("\n"), *map(declaration, functions)]) + "\n"
 
 

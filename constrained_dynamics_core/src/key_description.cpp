@@ -137,6 +137,15 @@ KeyDescription describe_key(
   return key;
 }
 
+std::vector<KeyDescription> with_frames(const std::vector<KeyDescription> & more)
+{
+  std::vector<KeyDescription> keys = {
+    describe_key("frame_a", KeyKind::kFrame, "frame A"),
+    describe_key("frame_b", KeyKind::kFrame, "frame B").with_default("world")};
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
 KeyDescription KeyDescription::optional() const
 {
   KeyDescription key = *this;

@@ -180,7 +180,7 @@ bool turn_world(YAML::Node scenario, const Eigen::Isometry3d & X, bool turn_grav
   if (
     !turn_items(X, system["robots"], false) || !turn_items(X, system["bodies"], false) ||
     !turn_items(X, system["frames"], true) || !turn_references(scenario["constraints"], name) ||
-    !turn_references(scenario["servo"], name))
+    !turn_references(scenario["servo"], name) || !turn_references(system["force_elements"], name))
   {
     return false;
   }

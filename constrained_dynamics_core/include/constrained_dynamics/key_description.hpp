@@ -77,6 +77,10 @@ struct CONSTRAINED_DYNAMICS_EXPORT KeyDescription
 CONSTRAINED_DYNAMICS_EXPORT KeyDescription
 describe_key(std::string name, KeyKind kind, std::string text, std::vector<std::string> words = {});
 
+/// The keys `frame_a` and `frame_b` (default world), then `more`.
+CONSTRAINED_DYNAMICS_EXPORT std::vector<KeyDescription> with_frames(
+  const std::vector<KeyDescription> & more);
+
 /// Describes what is wrong with a value, e.g. "allowed: a number above 0"; empty if nothing is. It
 /// checks ranges and choices; the caller checks that frames and coordinates exist.
 CONSTRAINED_DYNAMICS_EXPORT std::string key_problem(

@@ -56,7 +56,8 @@ class LiveRun:
         for name, size in _core.sample_layout(scenario.dynamics):
             self._slices[name] = slice(at, at + size)
             at += size
-        self._fixed_step = scenario.run_settings.integrator != _core.Integrator.DOPRI5
+        adaptive = (_core.Integrator.DOPRI5, _core.Integrator.RODAS)
+        self._fixed_step = scenario.run_settings.integrator not in adaptive
         self._managed = {c.constraint for c in scenario.contacts.contacts} | {
             f.constraint for f in scenario.contacts.frictions
         }

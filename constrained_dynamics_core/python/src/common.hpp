@@ -111,6 +111,7 @@ void bind_python_constraints(nb::module_ & module);
 void bind_dynamics(nb::module_ & module);  // calls the three below
 void bind_formulations(nb::module_ & module);
 void bind_dynamics_results(nb::module_ & module);
+void bind_joint_reactions(nb::module_ & module);
 void bind_force_drawing(nb::module_ & module);
 void bind_contacts(nb::module_ & module);
 void bind_servo(nb::module_ & module);  // calls the three below

@@ -8,15 +8,6 @@
 namespace constrained_dynamics
 {
 
-std::vector<KeyDescription> with_frames(const std::vector<KeyDescription> & more)
-{
-  std::vector<KeyDescription> keys = {
-    describe_key("frame_a", KeyKind::kFrame, "frame A"),
-    describe_key("frame_b", KeyKind::kFrame, "frame B").with_default("world")};
-  keys.insert(keys.end(), more.begin(), more.end());
-  return keys;
-}
-
 const ConstraintDescription & constraint_description(const std::string & type)
 {
   const std::vector<ConstraintDescription> & all = constraint_descriptions();

@@ -10,7 +10,7 @@
 #include <Eigen/Geometry>
 
 #include "clones.hpp"
-#include "constraints/relative_motion.hpp"
+#include "model/relate.hpp"
 
 namespace constrained_dynamics
 {
@@ -49,50 +49,7 @@ bool is_finite(const FrameRow & row) noexcept
   return sum == 0.0;
 }
 
-/// The formulas of RelativeMotion; for a point constraint the rotational part is skipped.
-void relate(
-  const FrameKinematics & a, const FrameKinematics & b, bool b_is_fixed, bool point_only,
-  RelativeMotion & out) noexcept
-{
-  const Eigen::Matrix3d R_BW = b.rotation.transpose();
-  const Eigen::Vector3d d = a.position - b.position;
-  out.position.noalias() = R_BW.lazyProduct(d);
-  if (b_is_fixed)
-  {
-    out.velocity.noalias() = R_BW.lazyProduct(a.velocity);
-    out.acceleration_bias.noalias() = R_BW.lazyProduct(a.acceleration_bias);
-  }
-  else
-  {
-    const Eigen::Vector3d carried = b.angular_velocity.cross(d);
-    const Eigen::Vector3d v_W = a.velocity - b.velocity - carried;
-    const Eigen::Vector3d acceleration_W = a.acceleration_bias - b.acceleration_bias -
-                                           b.angular_acceleration_bias.cross(d) -
-                                           b.angular_velocity.cross(carried + 2.0 * v_W);
-    out.velocity.noalias() = R_BW.lazyProduct(v_W);
-    out.acceleration_bias.noalias() = R_BW.lazyProduct(acceleration_W);
-  }
-  if (point_only)
-  {
-    return;
-  }
-  out.rotation.noalias() = R_BW.lazyProduct(a.rotation);
-  const Eigen::Vector3d w_W = a.angular_velocity - b.angular_velocity;
-  const Eigen::Vector3d angular_acceleration_W = a.angular_acceleration_bias -
-                                                 b.angular_acceleration_bias -
-                                                 b.angular_velocity.cross(a.angular_velocity);
-  out.angular_velocity.noalias() = R_BW.lazyProduct(w_W);
-  out.angular_acceleration_bias.noalias() = R_BW.lazyProduct(angular_acceleration_W);
-}
-
 }  // namespace
-
-void find_relative_motion(
-  const FrameKinematics & a, const FrameKinematics & b, bool b_is_fixed,
-  RelativeMotion & out) noexcept CD_NONBLOCKING
-{
-  relate(a, b, b_is_fixed, false, out);
-}
 
 FrameConstraint::FrameConstraint(
   std::string name, std::string type, const System & system, const std::string & frame_a,

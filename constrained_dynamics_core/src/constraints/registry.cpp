@@ -8,6 +8,7 @@
 #include "constrained_dynamics/constraints/energy.hpp"
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
+#include "constrained_dynamics/constraints/joint_constraint.hpp"
 #include "constrained_dynamics/constraints/joint_coupling.hpp"
 #include "constrained_dynamics/constraints/joint_position.hpp"
 #include "constrained_dynamics/constraints/joint_slip.hpp"
@@ -26,6 +27,12 @@ const std::vector<ConstraintDescription> & constraint_descriptions()
 {
   static const std::vector<ConstraintDescription> all = {
     FrameCoincidence::description(),
+    JointConstraint::description(JointType::kHinge),
+    JointConstraint::description(JointType::kPrismatic),
+    JointConstraint::description(JointType::kCylindrical),
+    JointConstraint::description(JointType::kPlanar),
+    JointConstraint::description(JointType::kScrew),
+    UniversalJoint::description(),
     PointOnPlane::description(),
     PointOnLine::description(),
     Distance::description(),

@@ -8,22 +8,11 @@
 
 #include <Eigen/Core>
 
+#include "checked_values.hpp"
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 
 namespace constrained_dynamics
 {
-
-/// The unit vector along `vector`.
-/// @param owner e.g. "constraint 'wall'"; @param what e.g. "normal".
-/// @throw std::invalid_argument for a vector that is zero or not finite.
-Eigen::Vector3d checked_direction(
-  const std::string & owner, const std::string & what, const Eigen::Vector3d & vector);
-
-/// @throw std::invalid_argument for a value that is not finite.
-double checked_finite(const std::string & owner, const std::string & what, double value);
-
-/// @throw std::invalid_argument for a value that is not positive and finite.
-double checked_positive(const std::string & owner, const std::string & what, double value);
 
 /// @throw std::invalid_argument for a system that is no RigidBodySystem.
 const RigidBodySystem & checked_robot(const std::string & owner, const System & system);

@@ -81,24 +81,31 @@ void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const
     b.f = body.mass * a + alpha.cross(c) + w.cross(w.cross(c));
     b.n = b.J * alpha + w.cross(momentum) + c.cross(a);
   }
+  const auto act = [&](
+                     int body, const Eigen::Vector3d & point, const Eigen::Vector3d & force,
+                     const Eigen::Vector3d & torque)
+  {
+    if (body < 0)
+    {
+      return;
+    }
+    TreeSolverData::Body & b = data.bodies[idx(body)];
+    const Eigen::Vector3d r = point - tree_data.motions[idx(body)].position;
+    if (is_hinge_[idx(body)])
+    {
+      b.joint_force += screw(idx(body), tree_data, r).power(force, torque);
+      return;
+    }
+    b.f -= force;
+    b.n -= torque + r.cross(force);
+  };
   for (const TreeWrench & wrench : tree_data.wrenches)
   {
-    const int body = tree_.frames[idx(wrench.frame)].body;
-    if (body >= 0)
-    {
-      Wrench world;
-      tree_.world_wrench(tree_data, wrench, world);
-      TreeSolverData::Body & b = data.bodies[idx(body)];
-      const Eigen::Vector3d r = world.point - tree_data.motions[idx(body)].position;
-      if (is_hinge_[idx(body)])
-      {
-        b.joint_force += screw(idx(body), tree_data, r).power(world.force, world.torque);
-        continue;
-      }
-      b.f -= world.force;
-      b.n -= world.torque + r.cross(world.force);
-    }
+    Wrench world;
+    tree_.world_wrench(tree_data, wrench, world);
+    act(tree_.frames[idx(wrench.frame)].body, world.point, world.force, world.torque);
   }
+  tree_.visit_element_wrenches(tree_data, act);
 }
 
 void TreeSolver::find_copies(const TreeProblem & problem, TreeSolverData & data) const noexcept

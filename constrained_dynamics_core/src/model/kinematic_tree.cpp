@@ -162,6 +162,30 @@ void KinematicTree::move_simple(
     p.acceleration_bias + p.angular_acceleration_bias.cross(m.arm) + w.cross(carried);
 }
 
+void KinematicTree::joint_velocity(
+  const TreeBody & body, const Eigen::Matrix3d & rotation, const ConstVectorRef & speeds,
+  Eigen::Vector3d & linear, Eigen::Vector3d & angular) const noexcept
+{
+  // Speeds are in axes of the moved body.
+  linear.setZero();
+  angular.setZero();
+  const auto u = speeds.segment(body.u, body.nu);
+  if (body.kind == JointKind::kPlanar)
+  {
+    linear = rotation.leftCols<2>() * u.head<2>();
+    angular = rotation.col(2) * u(2);
+    return;
+  }
+  if (body.kind != JointKind::kTranslation)
+  {
+    angular = rotation * u.tail<3>();
+  }
+  if (body.kind != JointKind::kBall)
+  {
+    linear = rotation * u.head<3>();
+  }
+}
+
 void KinematicTree::carry_joint(
   const TreeBody & body, const BodyMotion & p, const SystemTerms & terms,
   BodyMotion & m) const noexcept
@@ -171,26 +195,9 @@ void KinematicTree::carry_joint(
   m.arm = p.rotation * body.position + B * m.position;
   m.rotation = (B * m.rotation).eval();
   m.position = p.position + m.arm;
-  // Speeds of the joint in axes of the moved body.
-  Eigen::Vector3d linear = Eigen::Vector3d::Zero();
-  Eigen::Vector3d angular = Eigen::Vector3d::Zero();
-  const auto u = terms.speeds.segment(body.u, body.nu);
-  if (body.kind == JointKind::kPlanar)
-  {
-    linear = m.rotation.leftCols<2>() * u.head<2>();
-    angular = m.rotation.col(2) * u(2);
-  }
-  else
-  {
-    if (body.kind != JointKind::kTranslation)
-    {
-      angular = m.rotation * u.tail<3>();
-    }
-    if (body.kind != JointKind::kBall)
-    {
-      linear = m.rotation * u.head<3>();
-    }
-  }
+  Eigen::Vector3d linear;
+  Eigen::Vector3d angular;
+  joint_velocity(body, m.rotation, terms.speeds, linear, angular);
   const Eigen::Vector3d carried = w.cross(m.arm);
   m.angular_velocity = w + angular;
   m.velocity = p.velocity + carried + linear;
@@ -228,7 +235,11 @@ CD_CLONES Status KinematicTree::update(TreeData & data) const noexcept CD_NONBLO
     check += probe(m.position) + probe(m.velocity) + probe(m.angular_velocity) +
              probe(m.acceleration_bias) + probe(m.angular_acceleration_bias);
   }
-  return check == 0.0 ? Status::kOk : Status::kNonFiniteResult;
+  if (!(check == 0.0))
+  {
+    return Status::kNonFiniteResult;
+  }
+  return elements.empty() ? Status::kOk : update_elements(data);
 }
 
 void KinematicTree::fill_columns(

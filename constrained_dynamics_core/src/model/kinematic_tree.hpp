@@ -3,11 +3,13 @@
 
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include <Eigen/Core>
 #include <Eigen/Geometry>
 
+#include "constrained_dynamics/model/force_element.hpp"
 #include "constrained_dynamics/model/system.hpp"
 #include "constrained_dynamics/types.hpp"
 #include "model/joint_kind.hpp"
@@ -77,7 +79,15 @@ struct TreeWrench
   Eigen::Vector3d torque;
 };
 
-/// The variable part of a tree: the motions of the bodies and the external wrenches.
+/// A force element between two frames of the tree.
+struct TreeElement
+{
+  int frame_a;
+  int frame_b;
+  std::shared_ptr<const ForceElement> element;
+};
+
+/// The variable part of a tree: motions of the bodies, external wrenches and force elements.
 class TreeData : public SystemData
 {
 public:
@@ -87,6 +97,8 @@ public:
 
   std::vector<BodyMotion> motions;
   std::vector<TreeWrench> wrenches;
+  std::vector<ForceElementState> elements;  ///< at the last update
+  Eigen::VectorXd element_scratch;
   mutable std::vector<Eigen::Vector3d> moments;  ///< scratch of sums along the tree
   mutable std::vector<Eigen::Vector3d> momenta;  ///< scratch of sums along the tree
 };
@@ -101,8 +113,12 @@ public:
   KinematicTree() = default;
   explicit KinematicTree(const RobotModel & robot);
 
-  /// Motions, rates, C and the bias of q̈ for the time, coordinates and speeds in data.terms.
-  /// Statuses: kOk, kNonFiniteInput for a quaternion without direction, kNonFiniteResult.
+  /// Takes the memory that the force elements need. Real-time safe: no.
+  void prepare_elements(TreeData & data) const;
+
+  /// Motions, rates, C, the bias of q̈ and the states of the force elements for the time,
+  /// coordinates and speeds in data.terms. Statuses: kOk, kNonFiniteInput for a quaternion without
+  /// direction, kNonFiniteResult, also for a force element whose direction is undefined.
   Status update(TreeData & data) const noexcept CD_NONBLOCKING;
 
   /// Motion of a frame at the last update, on request without its rotation.
@@ -123,6 +139,19 @@ public:
   /// An external wrench in world axes, with the point where it acts.
   void world_wrench(const TreeData & data, const TreeWrench & wrench, Wrench & out) const noexcept
     CD_NONBLOCKING;
+  /// What each body needs to move with accelerations u̇ (n) beyond gravity, external wrenches and
+  /// force elements: forces and torques about the origins of the bodies. `out` has one element for
+  /// each body.
+  void required_wrenches(
+    const TreeData & data, const ConstVectorRef & acceleration,
+    std::vector<Wrench> & out) const noexcept CD_NONBLOCKING;
+  /// Adds to each wrench those of all bodies that the joint carries.
+  void sum_to_joints(const TreeData & data, std::vector<Wrench> & wrenches) const noexcept
+    CD_NONBLOCKING;
+  /// Calls act(body, point, force, torque) for the wrench on each of both bodies of each force
+  /// element; body −1 is the world.
+  template <typename Act>
+  void visit_element_wrenches(const TreeData & data, Act && act) const noexcept;
   /// Dampers and springs on the speeds.
   void joint_force(const TreeData & data, VectorRef out) const noexcept CD_NONBLOCKING;
   /// Generalized force that holds the tree still against gravity.
@@ -139,7 +168,7 @@ public:
   void momentum(const TreeData & data, VectorRef out) const noexcept CD_NONBLOCKING;
   /// (E28) Derivative of the kinetic energy at u̇ = 0.
   double kinetic_power_bias(const TreeData & data) const noexcept CD_NONBLOCKING;
-  /// Of gravity and springs.
+  /// Of gravity, springs and force elements.
   double potential_energy(const TreeData & data) const noexcept CD_NONBLOCKING;
   /// Its derivative.
   double potential_power(const TreeData & data) const noexcept CD_NONBLOCKING;
@@ -157,10 +186,12 @@ public:
   Eigen::VectorXd damping;
   Eigen::VectorXd armature;
   std::vector<TreeSpring> springs;
+  std::vector<TreeElement> elements;
   std::vector<Eigen::Index> actuated;  ///< speed of each input
   double total_mass = 0.0;
 
 private:
+  Status update_elements(TreeData & data) const noexcept CD_NONBLOCKING;
   /// Calls visit(i, moment) from the tips to the roots with Σ mass · (position − origin of body i)
   /// over body i and everything below it.
   template <typename Visit>
@@ -168,6 +199,11 @@ private:
   /// Motion of a joint of several degrees of freedom relative to its parent; false if a quaternion
   /// has no direction.
   bool update_joint(const TreeBody & body, TreeData & data) const noexcept;
+  /// Linear and angular velocity of a joint of several degrees of freedom from its speeds, in world
+  /// axes. @param rotation of the moved body.
+  void joint_velocity(
+    const TreeBody & body, const Eigen::Matrix3d & rotation, const ConstVectorRef & speeds,
+    Eigen::Vector3d & linear, Eigen::Vector3d & angular) const noexcept;
   /// Motion `m`, in the world, of a body behind such a joint, from the motion `p` of its parent.
   void carry_joint(
     const TreeBody & body, const BodyMotion & p, const SystemTerms & terms,
@@ -219,6 +255,21 @@ void KinematicTree::project(
         add(body.u + k, R.col(k).dot(force));
         add(body.u + 3 + k, R.col(k).dot(torque));
       }
+  }
+}
+
+template <typename Act>
+void KinematicTree::visit_element_wrenches(const TreeData & data, Act && act) const noexcept
+{
+  for (std::size_t i = 0; i < elements.size(); ++i)
+  {
+    const Wrench & on_a = data.elements[i].on_a;
+    act(
+      frames[static_cast<std::size_t>(elements[i].frame_a)].body, on_a.point, on_a.force,
+      on_a.torque);
+    act(
+      frames[static_cast<std::size_t>(elements[i].frame_b)].body, on_a.point,
+      Eigen::Vector3d(-on_a.force), Eigen::Vector3d(-on_a.torque));
   }
 }
 

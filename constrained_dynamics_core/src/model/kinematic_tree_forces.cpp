@@ -195,6 +195,10 @@ double KinematicTree::potential_energy(const TreeData & data) const noexcept CD_
     const double stretch = data.terms.coordinates(spring.q) - spring.rest;
     energy += 0.5 * spring.stiffness * stretch * stretch;
   }
+  for (const ForceElementState & element : data.elements)
+  {
+    energy += element.energy;
+  }
   return energy;
 }
 
@@ -208,6 +212,10 @@ double KinematicTree::potential_power(const TreeData & data) const noexcept CD_N
   {
     const double stretch = data.terms.coordinates(spring.q) - spring.rest;
     power += spring.stiffness * stretch * data.terms.speeds(spring.u);
+  }
+  for (const ForceElementState & element : data.elements)
+  {
+    power += element.stored_power;
   }
   return power;
 }

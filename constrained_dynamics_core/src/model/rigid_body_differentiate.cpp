@@ -3,6 +3,7 @@
 
 // Derivatives of a RigidBodySystem (E19).
 
+#include "model/element_derivatives.hpp"
 #include "model/rigid_body_impl.hpp"
 
 namespace constrained_dynamics
@@ -44,6 +45,13 @@ bool RigidBodySystem::do_differentiate(
       }
     }
     add_frame_force_derivatives(data, wrench.frame, -force, -torque, out.residual_q);
+  }
+  for (std::size_t i = 0; i < bodies.elements.size(); ++i)
+  {
+    if (!differentiate_element(*this, d, bodies.elements[i], d.elements[i], out))
+    {
+      return false;
+    }
   }
   return true;
 }

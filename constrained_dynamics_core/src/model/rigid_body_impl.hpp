@@ -28,11 +28,13 @@ struct RigidBodySystem::Impl
   std::vector<ConfigurationPart> parts;
   std::vector<int> joint_of_coordinate;  ///< of simple joints; −1 elsewhere
   std::vector<TreeWrench> wrenches;
+  std::vector<std::shared_ptr<const ForceElement>> elements;
   std::vector<std::string> coordinate_names;
   std::vector<std::string> speed_names;
   std::vector<std::string> input_names;
   std::vector<std::string> frame_names;
   std::vector<std::string> joint_names;  ///< of simple joints
+  std::vector<Joint> joints;
   std::vector<std::string> wrench_names;
   std::vector<std::pair<std::string, double>> joint_friction;
   std::vector<Limits> limits;
@@ -45,6 +47,7 @@ struct RigidBodySystem::Impl
 private:
   void add_joints();
   void add_forces(const SceneDescription & description);
+  void add_elements(const SceneDescription & description);
   void choose_inputs(const SceneDescription & description);
   /// A joint of one degree of freedom.
   const TreeBody & simple_joint(const std::string & name) const;

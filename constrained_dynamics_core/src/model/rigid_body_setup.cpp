@@ -98,6 +98,7 @@ void RigidBodySystem::Impl::add_joints()
     const TreeBody & body = tree.bodies[i];
     const bool simple = is_simple(joint.kind);
     append_names(joint.kind, names[i], coordinate_names, speed_names);
+    joints.push_back({names[i], joint.child_link, joint.parent_link});
     joint_of_coordinate.resize(coordinate_names.size(), simple ? static_cast<int>(i) : -1);
     if (simple)
     {
@@ -154,6 +155,33 @@ void RigidBodySystem::Impl::add_forces(const SceneDescription & description)
        wrench.torque});
   }
   check_names("external wrench", wrench_names);
+  add_elements(description);
+}
+
+void RigidBodySystem::Impl::add_elements(const SceneDescription & description)
+{
+  std::vector<std::string> names;
+  for (const std::shared_ptr<const ForceElement> & element : description.force_elements)
+  {
+    if (!element)
+    {
+      throw std::invalid_argument("a force element is null");
+    }
+    const std::string owner = "force element '" + element->name() + "': ";
+    const int a = index_of_name(owner + "frame", element->frame_a(), frame_names);
+    const int b = index_of_name(owner + "frame", element->frame_b(), frame_names);
+    const std::string & body = robot.frames[static_cast<std::size_t>(a)].body;
+    if (body == robot.frames[static_cast<std::size_t>(b)].body)
+    {
+      throw std::invalid_argument(
+        owner + "frames '" + element->frame_a() + "' and '" + element->frame_b() +
+        "' belong to one body, '" + body + "'; two bodies are needed");
+    }
+    names.push_back(element->name());
+    tree.elements.push_back({a, b, element});
+  }
+  check_names("force element", names);
+  elements = description.force_elements;
 }
 
 void RigidBodySystem::Impl::choose_inputs(const SceneDescription & description)

@@ -107,6 +107,11 @@ const std::vector<RigidBodySystem::Limits> & RigidBodySystem::limits() const
 
 const std::vector<std::string> & RigidBodySystem::joint_names() const { return impl_->joint_names; }
 
+const std::vector<RigidBodySystem::Joint> & RigidBodySystem::joints() const
+{
+  return impl_->joints;
+}
+
 const std::vector<std::string> & RigidBodySystem::link_names() const { return impl_->robot.links; }
 
 const std::vector<std::string> & RigidBodySystem::external_wrench_names() const
@@ -136,6 +141,20 @@ void RigidBodySystem::set_external_wrench(
   }
 }
 
+const std::vector<std::shared_ptr<const ForceElement>> & RigidBodySystem::force_elements() const
+{
+  return impl_->elements;
+}
+
+const ForceElementState & RigidBodySystem::force_element_state(
+  const SystemData & data, int index) const noexcept CD_NONBLOCKING
+{
+  static const ForceElementState kNone;
+  const std::vector<ForceElementState> & states = own(data).elements;
+  const std::size_t i = static_cast<std::size_t>(index);
+  return index >= 0 && i < states.size() ? states[i] : kNone;
+}
+
 void RigidBodySystem::gravity_torque(const SystemData & data, VectorRef out) const noexcept
   CD_NONBLOCKING
 {
@@ -154,6 +173,7 @@ std::unique_ptr<SystemData> RigidBodySystem::do_make_data() const
 {
   auto data =
     std::make_unique<RigidBodyData>(input_count(), impl_->robot, impl_->parts, impl_->wrenches);
+  impl_->tree.prepare_elements(*data);
   SystemTerms & terms = data->terms;
   for (std::size_t i = 0; i < impl_->tree.actuated.size(); ++i)
   {
@@ -190,6 +210,11 @@ Status RigidBodySystem::do_update_dynamics(SystemData & data) const noexcept CD_
       d, tree.frames[static_cast<std::size_t>(wrench.frame)].body, world.point, world.force,
       world.torque, P);
   }
+  tree.visit_element_wrenches(
+    d, [&](
+         int body, const Eigen::Vector3d & point, const Eigen::Vector3d & force,
+         const Eigen::Vector3d & torque)
+    { tree.add_generalized_force(d, body, point, force, torque, P); });
   return Status::kOk;
 }
 
@@ -323,6 +348,11 @@ bool RigidBodySystem::do_power(
     out.external += world.force.dot(frame.velocity) + world.torque.dot(frame.angular_velocity);
   }
   out.dampers = -tree.damping.dot(u.cwiseAbs2());
+  for (const ForceElementState & element : d.elements)
+  {
+    out.dampers += element.damper_power;
+    out.forces += element.supplied_power;
+  }
   out.constraints = constraint_force.dot(u);
   return true;
 }

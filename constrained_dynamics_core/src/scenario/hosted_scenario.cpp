@@ -40,7 +40,7 @@ HostedScenario::HostedScenario(
 : scenario_(Scenario::load(path, overrides)),
   until_(until > 0.0 ? until : scenario_.run().until),
   step_size_(scenario_.run().integration.step),
-  is_adaptive_(scenario_.run().integration.integrator == Integrator::kDopri5)
+  is_adaptive_(is_adaptive(scenario_.run().integration.integrator))
 {
   reset();
 }

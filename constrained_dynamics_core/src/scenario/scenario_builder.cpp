@@ -313,8 +313,8 @@ void build_parts(
   out.dynamics =
     make_at(root, [&] { return std::make_shared<const Dynamics>(set, dynamics_options, solver); });
   build_signals(root, system, *of_state, out);
-  out.servo = read_servo(
-    root, out.dynamics, system.robot, out.run.integration.integrator == Integrator::kDopri5);
+  out.servo =
+    read_servo(root, out.dynamics, system.robot, is_adaptive(out.run.integration.integrator));
 
   Workspace workspace = Workspace::unanalysed(*out.dynamics);
   switch_constraints(out.active, workspace);

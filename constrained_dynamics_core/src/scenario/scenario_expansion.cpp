@@ -67,9 +67,9 @@ private:
 
   static bool may_repeat(const std::string & path)
   {
-    static const std::set<std::string> lists = {"system.robots",      "system.bodies",
-                                                "system.attachments", "system.frames",
-                                                "system.external",    "constraints"};
+    static const std::set<std::string> lists = {
+      "system.robots",   "system.bodies",         "system.attachments", "system.frames",
+      "system.external", "system.force_elements", "constraints"};
     return lists.count(path) > 0;
   }
 

@@ -76,17 +76,13 @@ NamedFormulas read_formula_or_map(
   return {{"", reader.formula()}};
 }
 
-KeyValue read_value(
-  const ScenarioReader & reader, const KeyDescription & key, const System & system)
+/// A value that names nothing of a system.
+KeyValue read_plain_value(const ScenarioReader & reader, const KeyDescription & key)
 {
   switch (key.kind)
   {
     case KeyKind::kName:
-      return reader.name();
     case KeyKind::kFrame:
-      return read_frame(reader, system);
-    case KeyKind::kCoordinate:
-      check_coordinate(reader, reader.name(), system);
       return reader.name();
     case KeyKind::kNumber:
       return reader.number();
@@ -98,18 +94,59 @@ KeyValue read_value(
       return reader.vector();
     case KeyKind::kNames:
       return reader.names();
-    case KeyKind::kNumbers:
-      return read_numbers_of_coordinates(reader, system);
-    case KeyKind::kNumbersOrNames:
-      return read_coordinates(reader, system);
     case KeyKind::kFormula:
       return reader.formula();
     case KeyKind::kFormulas:
       return read_formulas(reader);
     case KeyKind::kFormulaOrMap:
       return read_formula_or_map(reader, key.words);
+    default:
+      reader.fail_here("a key of unknown kind");
   }
-  reader.fail_here("a key of unknown kind");
+}
+
+KeyValue read_value(
+  const ScenarioReader & reader, const KeyDescription & key, const System & system)
+{
+  switch (key.kind)
+  {
+    case KeyKind::kFrame:
+      return read_frame(reader, system);
+    case KeyKind::kCoordinate:
+      check_coordinate(reader, reader.name(), system);
+      return reader.name();
+    case KeyKind::kNumbers:
+      return read_numbers_of_coordinates(reader, system);
+    case KeyKind::kNumbersOrNames:
+      return read_coordinates(reader, system);
+    default:
+      return read_plain_value(reader, key);
+  }
+}
+
+/// @param read a value of a key.
+template <class Read>
+KeyValues read_values(
+  const ScenarioReader & item, const std::vector<KeyDescription> & keys, const Read & read)
+{
+  KeyValues values;
+  for (const KeyDescription & key : keys)
+  {
+    const auto reader = key.required ? item.at(key.name) : item.find(key.name);
+    if (!reader)
+    {
+      continue;
+    }
+    KeyValue value = read(*reader, key);
+    const std::string problem = key_problem(key, value);
+    if (!problem.empty())
+    {
+      reader->fail(problem);
+    }
+    values.give(key, std::move(value));
+  }
+  values.complete(keys);
+  return values;
 }
 
 }  // namespace
@@ -129,24 +166,15 @@ std::vector<std::string> key_names(
 KeyValues read_keys(
   const ScenarioReader & item, const std::vector<KeyDescription> & keys, const System & system)
 {
-  KeyValues values;
-  for (const KeyDescription & key : keys)
-  {
-    const auto reader = key.required ? item.at(key.name) : item.find(key.name);
-    if (!reader)
-    {
-      continue;
-    }
-    KeyValue value = read_value(*reader, key, system);
-    const std::string problem = key_problem(key, value);
-    if (!problem.empty())
-    {
-      reader->fail(problem);
-    }
-    values.give(key, std::move(value));
-  }
-  values.complete(keys);
-  return values;
+  return read_values(
+    item, keys,
+    [&](const ScenarioReader & reader, const KeyDescription & key)
+    { return read_value(reader, key, system); });
+}
+
+KeyValues read_keys(const ScenarioReader & item, const std::vector<KeyDescription> & keys)
+{
+  return read_values(item, keys, read_plain_value);
 }
 
 std::string read_frame(const ScenarioReader & reader, const System & system)

@@ -23,6 +23,8 @@ std::vector<std::string> key_names(
 /// @param system whose frames and coordinates keys may name.
 KeyValues read_keys(
   const ScenarioReader & item, const std::vector<KeyDescription> & keys, const System & system);
+/// The same before there is a system: names of frames are not checked.
+KeyValues read_keys(const ScenarioReader & item, const std::vector<KeyDescription> & keys);
 
 /// Refuses a name that is no frame of the system. @return the name.
 std::string read_frame(const ScenarioReader & reader, const System & system);

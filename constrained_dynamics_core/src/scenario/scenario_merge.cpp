@@ -16,9 +16,9 @@ namespace
 {
 
 /// Lists of items that have a name.
-constexpr std::array<const char *, 7> kNamedLists = {
-  "constraints",        "servo",         "system.robots",  "system.bodies",
-  "system.attachments", "system.frames", "system.external"};
+constexpr std::array<const char *, 8> kNamedLists = {
+  "constraints",        "servo",         "system.robots",   "system.bodies",
+  "system.attachments", "system.frames", "system.external", "system.force_elements"};
 /// Lists of items that have none.
 constexpr std::array<const char *, 3> kNamelessLists = {
   "servo_law.null_space", "servo_law.cones", "events"};

@@ -62,8 +62,8 @@ LimitMode read_limit_mode(const ScenarioReader & reader)
 
 Integrator read_integrator(const ScenarioReader & reader)
 {
-  const std::array<Integrator, 3> all = {
-    Integrator::kRk4, Integrator::kKuttaMerson, Integrator::kDopri5};
+  const std::array<Integrator, 4> all = {
+    Integrator::kRk4, Integrator::kKuttaMerson, Integrator::kDopri5, Integrator::kRodas};
   std::vector<std::string> names;
   for (const Integrator one : all)
   {
@@ -191,7 +191,7 @@ RunSettings read_run(const ScenarioReader & reader, double time)
     options.integrator = read_integrator(*integrator);
   }
   const double length = run.until - time;
-  const bool adaptive = options.integrator == Integrator::kDopri5;
+  const bool adaptive = is_adaptive(options.integrator);
   // A thousandth of the run, on the grid of steps; rounding must not add a step.
   const double interval =
     adaptive ? length / kOutputs

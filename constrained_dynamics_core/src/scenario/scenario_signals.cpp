@@ -30,13 +30,17 @@ bool SignalSource::needs_solution() const
 }
 
 SignalProgram::SignalProgram(
-  const System & system, FormulaProgram program, std::vector<SignalSource> sources)
-: system_(&system),
-  robot_(system.underlying().as_robot()),
-  robot_is_wrapped_(robot_ != &system),
+  const ConstraintSet & set, FormulaProgram program, std::vector<SignalSource> sources)
+: system_(&set.system()),
+  robot_(system_->underlying().as_robot()),
+  robot_is_wrapped_(robot_ != system_),
   program_(std::move(program)),
   sources_(std::move(sources))
 {
+  for (int i = 0; i < set.size(); ++i)
+  {
+    joints_.push_back(JointCoordinates::of(set[i]));
+  }
   std::set<int> used;
   for (int output = 0; output < program_.output_count(); ++output)
   {
@@ -94,6 +98,8 @@ double SignalProgram::value_of(
       return scratch.gravity(source.index);
     case SignalSource::Kind::kMultiplier:
       return solution->multipliers(source.index);
+    case SignalSource::Kind::kJointCoordinate:
+      return joints_[static_cast<std::size_t>(source.index)]->coordinate(data, source.component);
     case SignalSource::Kind::kInput:
       return (*inputs)(source.index);
     case SignalSource::Kind::kKineticEnergy:
@@ -156,7 +162,7 @@ SignalNames::SignalNames(const ConstraintSet & set, const FormulaNames & names, 
   std::vector<std::string> functions;
   if (!system.frame_names().empty())
   {
-    functions = {"px", "py", "pz", "vx", "vy", "vz", "wx", "wy", "wz"};
+    functions = {"px", "py", "pz", "vx", "vy", "vz", "wx", "wy", "wz", "joint"};
   }
   if (system.underlying().as_robot() != nullptr)
   {
@@ -222,6 +228,10 @@ std::optional<int> SignalNames::resolve(const std::string & function, const std:
     }
     return std::nullopt;
   }
+  if (function == "joint")
+  {
+    return joint_coordinate(argument);
+  }
   const int frame = find(system_.frame_names(), argument);
   if (frame < 0)
   {
@@ -233,6 +243,23 @@ std::optional<int> SignalNames::resolve(const std::string & function, const std:
                     : function[0] == 'v' ? Kind::kFrameVelocity
                                          : Kind::kFrameAngularVelocity;
   return place({kind, frame, function[1] - 'x'});
+}
+
+/// `<constraint>/<coordinate>` of a joint that is stated as a constraint.
+std::optional<int> SignalNames::joint_coordinate(const std::string & argument)
+{
+  for (int i = 0; i < set_.size(); ++i)
+  {
+    const JointCoordinates * joint = JointCoordinates::of(set_[i]);
+    for (std::size_t k = 0; joint != nullptr && k < joint->coordinate_names().size(); ++k)
+    {
+      if (set_[i].name() + "/" + joint->coordinate_names()[k] == argument)
+      {
+        return place({SignalSource::Kind::kJointCoordinate, i, static_cast<int>(k)});
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 void SignalNames::add_definition(const std::string & name, const std::string & formula)
@@ -256,7 +283,7 @@ void SignalNames::check(const std::string & formula) const
 SignalProgram SignalNames::compile(const std::vector<std::string> & formulas) const
 {
   FormulaProgram program(context_, formulas);
-  return SignalProgram(system_, std::move(program), sources_);
+  return SignalProgram(set_, std::move(program), sources_);
 }
 
 namespace

@@ -14,6 +14,7 @@
 
 #include "constrained_dynamics/constraints/constraint.hpp"
 #include "constrained_dynamics/constraints/formula_binding.hpp"
+#include "constrained_dynamics/constraints/joint_constraint.hpp"
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/formula/formula.hpp"
 #include "constrained_dynamics/model/control_state_system.hpp"
@@ -42,6 +43,7 @@ struct SignalSource
     kFrameAngularVelocity,
     kGravity,
     kMultiplier,
+    kJointCoordinate,
     kInput,
     kKineticEnergy,
     kPotentialEnergy,
@@ -68,7 +70,8 @@ public:
   };
 
   SignalProgram() = default;
-  SignalProgram(const System & system, FormulaProgram program, std::vector<SignalSource> sources);
+  SignalProgram(
+    const ConstraintSet & set, FormulaProgram program, std::vector<SignalSource> sources);
 
   int size() const { return program_.output_count(); }
   Scratch make_scratch() const;
@@ -86,6 +89,7 @@ private:
     const Eigen::VectorXd * inputs, const Scratch & scratch) const noexcept CD_NONBLOCKING;
 
   const System * system_ = nullptr;
+  std::vector<const JointCoordinates *> joints_;  // of the constraints; null for other types
   const RigidBodySystem * robot_ = nullptr;
   bool robot_is_wrapped_ = false;
   FormulaProgram program_;
@@ -112,6 +116,7 @@ public:
 
 private:
   std::optional<int> resolve(const std::string & function, const std::string & argument);
+  std::optional<int> joint_coordinate(const std::string & argument);
   int place(SignalSource source);
 
   const System & system_;

@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "constrained_dynamics/model/force_element.hpp"
+#include "scenario/scenario_keys.hpp"
 #include "scenario/scenario_system_parts.hpp"
 
 namespace constrained_dynamics
@@ -17,9 +19,9 @@ namespace
 {
 
 const std::vector<std::string> kSceneKeys = {
-  "parameters", "definitions", "robots",         "bodies",        "attachments",   "frames",
-  "gravity",    "springs",     "dampers",        "armature",      "model_damping", "actuated",
-  "external",   "friction",    "model_friction", "control_states"};
+  "parameters", "definitions", "robots",         "bodies",         "attachments",   "frames",
+  "gravity",    "springs",     "dampers",        "armature",       "model_damping", "actuated",
+  "external",   "friction",    "model_friction", "control_states", "force_elements"};
 
 Eigen::Matrix3d read_inertia(const ScenarioReader & reader)
 {
@@ -188,6 +190,33 @@ std::vector<ScenarioWrench> read_wrenches(const ScenarioReader & reader, SceneDe
   return result;
 }
 
+void read_force_elements(const ScenarioReader & reader, SceneDescription & scene)
+{
+  const auto elements = reader.find("force_elements");
+  if (!elements)
+  {
+    return;
+  }
+  std::vector<std::string> types;
+  for (const ForceElementDescription & description : force_element_descriptions())
+  {
+    types.push_back(description.type);
+  }
+  for (const ScenarioReader & item : elements->items())
+  {
+    const ForceElementDescription & description =
+      force_element_description(item.at("type").choice(types));
+    item.allow_keys(key_names(description.keys, {"name", "type"}));
+    const std::string name = item.at("name").name();
+    const KeyValues keys = read_keys(item, description.keys);
+    scene.force_elements.push_back(make_at(
+      item,
+      [&] {
+        return description.make({name, keys, item.scope().names.parameters});
+      }));
+  }
+}
+
 ScenarioSystem build_scene(const ScenarioReader & reader)
 {
   std::vector<std::string> keys = kSceneKeys;
@@ -213,6 +242,7 @@ ScenarioSystem build_scene(const ScenarioReader & reader)
       scene.actuated->insert(scene.actuated->end(), of_robot.motors.begin(), of_robot.motors.end());
     }
   }
+  read_force_elements(reader, scene);
   ScenarioSystem result;
   result.wrenches = read_wrenches(reader, scene);
   try

@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "constrained_dynamics/model/force_element.hpp"
 #include "constrained_dynamics/servo/servo_description.hpp"
 #include "scenario/scenario_contacts.hpp"
 
@@ -65,6 +66,13 @@ std::string section_of(const ConstraintDescription & description)
     description.keys);
 }
 
+std::string section_of(const ForceElementDescription & description)
+{
+  return section_of(
+    description.type, description.text, "Equation: " + description.equation + ".",
+    description.keys);
+}
+
 std::string section_of(const ServoTaskDescription & description)
 {
   return section_of(
@@ -107,6 +115,16 @@ std::string types_page()
     page += section_of(description);
   }
   page +=
+    "## Force elements\n\n"
+    "Every item of `system.force_elements` also has `name`, `type` and `repeat`. Efforts are\n"
+    "positive if they resist an increase of the length or angle. In Python each type is a "
+    "function\n"
+    "with the same keys: `cd.Spring(name, …)`.\n\n";
+  for (const ForceElementDescription & description : force_element_descriptions())
+  {
+    page += section_of(description);
+  }
+  page +=
     "## Servo tasks\n\n"
     "Any constraint above except `contact` is also a servo task. Every item of `servo` also has\n"
     "`name`, `type`, `reference`, `priority` and the gains ([scenario.md](scenario.md), section\n"
@@ -137,6 +155,10 @@ std::string type_section(const std::string & type)
     found += name == type ? section_of(description) : "";
   };
   for (const ConstraintDescription & description : scenario_constraint_types())
+  {
+    look(description.type, description);
+  }
+  for (const ForceElementDescription & description : force_element_descriptions())
   {
     look(description.type, description);
   }

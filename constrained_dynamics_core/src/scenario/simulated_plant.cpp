@@ -116,7 +116,7 @@ SimulatedPlant::SimulatedPlant(
   const ContactSet & contacts = *scenario_.contacts();
   SimulationOptions integration = scenario_.run().integration;
   integration.step = options.step;
-  if (integration.integrator == Integrator::kDopri5)
+  if (is_adaptive(integration.integrator))
   {
     integration.integrator = Integrator::kRk4;  // steps are fixed
   }

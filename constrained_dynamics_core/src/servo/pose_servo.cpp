@@ -10,8 +10,8 @@
 #include <Eigen/Geometry>
 
 #include "constraints/coincidence_rows.hpp"
-#include "constraints/relative_motion.hpp"
 #include "model/kinematic_tree.hpp"
+#include "model/relate.hpp"
 
 namespace constrained_dynamics
 {
@@ -80,7 +80,7 @@ protected:
     a.angular_acceleration_bias = motion.angular_acceleration_bias;
     RelativeMotion error;
     error.time = motion.time;
-    find_relative_motion(a, target, false, error);
+    relate(a, target, false, false, error);
     const Status status = coincidence_rows(error, axes_, out);
     for (int i = 0; i < row_count() && status == Status::kOk; ++i)
     {

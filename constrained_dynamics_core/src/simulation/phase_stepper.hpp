@@ -23,15 +23,18 @@
 namespace constrained_dynamics
 {
 
-/// Adaptive steps of one phase, between events: Dormand and Prince's, and RODAS where the step of
-/// those would be one of stability. The direction of a slip ψ in a plane follows the motion at the
-/// rate K/|ψ|, K what friction contributes to ψ̇: 1e10 1/s where slip begins, at 1e-9 m/s.
+/// Adaptive steps of one phase, between events: Dormand and Prince's, and RODAS for stiff systems
+/// or where the step of those would be one of stability. The direction of a slip ψ in a plane
+/// follows the motion at the rate K/|ψ|, K what friction contributes to ψ̇: 1e10 1/s where slip
+/// begins, at 1e-9 m/s.
 class PhaseStepper
 {
 public:
   PhaseStepper(
-    PhaseMotion & motion, double absolute, double relative, double largest, std::size_t size)
-  : motion_(motion),
+    PhaseMotion & motion, double absolute, double relative, double largest, std::size_t size,
+    bool always_stiff)
+  : always_stiff_(always_stiff),
+    motion_(motion),
     absolute_(absolute),
     relative_(relative),
     largest_(largest),
@@ -58,7 +61,7 @@ public:
     constexpr double kReturn = 1.0;
     const double product = rate * step_;
     const bool was_stiff = is_stiff_;
-    is_stiff_ = is_stiff_ ? product > kReturn : product > kLeave;
+    is_stiff_ = always_stiff_ || (is_stiff_ ? product > kReturn : product > kLeave);
     is_explicit_ready_ = is_explicit_ready_ && !was_stiff;
     return is_stiff_ ? stiff_step() : smooth_step();
   }
@@ -170,6 +173,7 @@ private:
     return {begin_time_, begin_time_};  // no step is small enough
   }
 
+  bool always_stiff_;
   PhaseMotion & motion_;
   double absolute_;
   double relative_;

@@ -72,6 +72,8 @@ const char * to_string(Integrator integrator) noexcept
       return "kutta_merson";
     case Integrator::kDopri5:
       return "dopri5";
+    case Integrator::kRodas:
+      return "rodas";
   }
   return "unknown";
 }

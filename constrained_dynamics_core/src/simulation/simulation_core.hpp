@@ -56,7 +56,7 @@ public:
   const System & system() const { return controlled_.system(); }
   const Workspace & workspace() const { return controlled_.workspace(); }
   Workspace & workspace() { return controlled_.workspace(); }
-  bool is_adaptive() const { return options_.integrator == Integrator::kDopri5; }
+  bool is_adaptive() const { return constrained_dynamics::is_adaptive(options_.integrator); }
   ContactView view() const { return forces_.view(modes_, workspace()); }
 
   // ---- simulation_motion.cpp: evaluations, and states on the rows

@@ -15,6 +15,8 @@
 
 #include "constrained_dynamics/analysis/derivatives.hpp"
 #include "constrained_dynamics/constraints/function_constraint.hpp"
+#include "constrained_dynamics/model/force_element.hpp"
+#include "constrained_dynamics/model/rigid_body_system.hpp"
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "support/dense_algebra.hpp"
 #include "support/every_joint.hpp"
@@ -288,6 +290,26 @@ INSTANTIATE_TEST_SUITE_P(
   [](const testing::TestParamInfo<Example> & test)
   { return std::string(test.param.name) + "_" + std::to_string(test.index); });
 
+/// Whether all torsion springs are well away from half a turn: of the rotation, where the torque
+/// changes its sign, and of the swing, where |torque|/effort = 1/cos(half the swing) has no bound.
+bool torsion_is_smooth(const System & system, const Workspace & workspace)
+{
+  const RigidBodySystem & robot = *system.as_robot();
+  for (std::size_t i = 0; i < robot.force_elements().size(); ++i)
+  {
+    const ForceElementState & state =
+      robot.force_element_state(workspace.system_data(), static_cast<int>(i));
+    const bool is_torsion = robot.force_elements()[i]->type() == "torsion_spring";
+    if (
+      is_torsion && (std::abs(state.value) > 2.9 ||
+                     state.on_a.torque.norm() > 5.0 * std::abs(state.effort) + 20.0))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
 TEST(SolutionDerivatives, when_rows_are_of_any_kind_on_any_joint_expect_central_differences)
 {
   const std::vector<std::string> kinds = {
@@ -344,9 +366,9 @@ TEST(SolutionDerivatives, when_rows_are_of_any_kind_on_any_joint_expect_central_
         Status::kOk);  // sets the wrenches
       ASSERT_TRUE(has_output(
         at.dynamics->solve(at.state.time, at.state.q, at.state.u, at.inputs, *at.workspace)));
-      // Close to a half turn, where a weld loses rank, differences of the solution are worth
-      // nothing.
-      if (at.workspace->solution().condition < 30.0)
+      // Close to a half turn, where a weld loses rank and a torsion spring its direction,
+      // differences of the solution are worth nothing.
+      if (at.workspace->solution().condition < 30.0 && torsion_is_smooth(system, *at.workspace))
       {
         ++found;
         expect_differences(at, false, kind);

@@ -8,8 +8,8 @@
 namespace constrained_dynamics::test
 {
 
-/// A scenario: a tree with floating, ball, planar and simple joints, springs, dampers, armature and
-/// wrenches.
+/// A scenario: a tree with floating, ball, planar and simple joints, springs, dampers, armature,
+/// force elements and wrenches.
 inline std::string every_joint(const std::string & constraints)
 {
   return "name: everything\n"
@@ -27,6 +27,15 @@ inline std::string every_joint(const std::string & constraints)
          "    - {name: wind, frame: tip, force: [1, -2, 0.5], torque: [0.3, 0.1, -0.2]}\n"
          "    - {name: jet, frame: seat, expressed_in: frame, force: [2, 1, 0.5], torque: [0.1, "
          "-0.3, 0.2]}\n"
+         "  force_elements:\n"
+         "    - {name: strut, type: spring, frame_a: tip, frame_b: seat, stiffness: 40, damping: "
+         "3, "
+         "rest: 0.2}\n"
+         "    - {name: winch, type: spring, frame_a: seat, force: '2*length^2 + rate^3 + sin(t)'}\n"
+         "    - {name: bush, type: torsion_spring, frame_a: tip, frame_b: seat, stiffness: 4, "
+         "damping: 2}\n"
+         "    - {name: coil, type: torsion_spring, frame_a: tip, axis: [1, 2, -1], stiffness: 3, "
+         "damping: 0.5, rest: 0.4}\n"
          "initial: {time: 0.3}\n"
          "constraints: [" +
          constraints + "]\n";

@@ -43,10 +43,6 @@ struct CONSTRAINED_DYNAMICS_EXPORT ConstraintDescription
   std::function<std::shared_ptr<const Constraint>(const ConstraintArguments &)> make;
 };
 
-/// The keys `frame_a` and `frame_b` (default world), then `more`.
-CONSTRAINED_DYNAMICS_EXPORT std::vector<KeyDescription> with_frames(
-  const std::vector<KeyDescription> & more);
-
 /// All types that exist, in the order of the documentation.
 CONSTRAINED_DYNAMICS_EXPORT const std::vector<ConstraintDescription> & constraint_descriptions();
 

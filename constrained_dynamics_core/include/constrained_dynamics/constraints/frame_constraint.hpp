@@ -12,34 +12,12 @@
 #include "constrained_dynamics/constraints/constraint.hpp"
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/formula/dual_eigen.hpp"
+#include "constrained_dynamics/model/relative_motion.hpp"
 #include "constrained_dynamics/model/system.hpp"
 #include "constrained_dynamics/status.hpp"
 
 namespace constrained_dynamics
 {
-
-/// Motion of frame A relative to frame B, expressed in B. With d = p_A − p_B and velocities in the
-/// world W:
-///     p = R_Bᵀ d,                               R = R_Bᵀ R_A
-///     v = ṗ = R_Bᵀ (v_A − v_B − ω_B × d),       ω = R_Bᵀ (ω_A − ω_B),   Ṙ = [ω]× R
-///     v̇ = R_Bᵀ (a_A − a_B − α_B × d − ω_B × (ω_B × d) − 2 ω_B × (R_B v))
-///     ω̇ = R_Bᵀ (α_A − α_B − ω_B × ω_A)
-/// S is double, or Dual to differentiate rows with respect to the motion.
-template <class S>
-struct RelativeMotionOf
-{
-  using Vector3 = Eigen::Matrix<S, 3, 1>;
-  using Matrix3 = Eigen::Matrix<S, 3, 3>;
-
-  double time = 0.0;                                    ///< t [s]
-  Vector3 position = Vector3::Zero();                   ///< p_BA [m]
-  Matrix3 rotation = Matrix3::Identity();               ///< R_BA
-  Vector3 velocity = Vector3::Zero();                   ///< ṗ [m/s]
-  Vector3 angular_velocity = Vector3::Zero();           ///< of A in B [rad/s]
-  Vector3 acceleration_bias = Vector3::Zero();          ///< p̈ at u̇ = 0 [m/s²]
-  Vector3 angular_acceleration_bias = Vector3::Zero();  ///< ω̇ at u̇ = 0 [rad/s²]
-};
-using RelativeMotion = RelativeMotionOf<double>;
 
 /// One row in terms of the relative motion. The derivative of φ̇ (or ψ) with respect to the speeds
 /// is linear · ∂v/∂u + angular · ∂ω/∂u.
@@ -101,6 +79,8 @@ struct FrameWork
   FrameRows rows;
 };
 
+class JointCoordinates;
+
 /// Base of all constraints between frame A and frame B (which may be "world"). A derived class
 /// gives its rows in terms of the relative motion; this class derives Jacobians and wrenches.
 ///
@@ -123,6 +103,10 @@ public:
 
   /// The relative motion at the state of the last System::update_kinematics. Real-time safe: yes.
   void relative_motion(const SystemData & data, RelativeMotion & out) const noexcept CD_NONBLOCKING;
+
+  /// The coordinates of a joint that is stated as a constraint (joint_constraint.hpp); null for
+  /// others. Real-time safe: yes.
+  const JointCoordinates * as_joint() const noexcept CD_NONBLOCKING { return do_as_joint(); }
 
   /// Whether the rows depend only on the motion of the origin of A, so that the rotation of A is
   /// not needed.
@@ -157,6 +141,8 @@ protected:
   /// `differentiate` of derivatives.hpp then uses finite differences.
   virtual bool do_frame_rows_along(
     const RelativeMotionOf<Dual> & motion, FrameRowsOf<Dual> & out) const noexcept;
+
+  virtual const JointCoordinates * do_as_joint() const noexcept CD_NONBLOCKING { return nullptr; }
 
   Status do_evaluate(const SystemData & data, ConstraintScratch & scratch, RowBlock & rows)
     const noexcept CD_NONBLOCKING final;

@@ -22,6 +22,8 @@
 namespace constrained_dynamics
 {
 
+class ForceElement;
+struct ForceElementState;
 class KinematicTree;
 
 /// Language of a robot description.
@@ -160,6 +162,8 @@ struct SceneDescription
   /// joints with one degree of freedom that do not mimic another.
   std::optional<std::vector<std::string>> actuated;
   std::vector<ExternalWrench> external_wrenches;
+  /// Springs, dampers and cables between frames (force_element.hpp, spring.hpp).
+  std::vector<std::shared_ptr<const ForceElement>> force_elements;
   SizeLimits size_limits;
 };
 
@@ -193,9 +197,9 @@ CONSTRAINED_DYNAMICS_EXPORT RobotDescription load_robot_description(const std::s
 /// if it is named `world`.
 ///
 /// Q is the joint-space inertia with armature. P contains gravity and velocity terms, dampers,
-/// springs and external wrenches. G selects the actuated speeds. Constraints, joint friction, limits,
-/// transmissions, tendons and contacts of the descriptions are not applied: constraints, limits,
-/// mimics and friction can be read below, the others cause warnings.
+/// springs, force elements and external wrenches. G selects the actuated speeds. Constraints, joint
+/// friction, limits, transmissions, tendons and contacts of the descriptions are not applied:
+/// constraints, limits, mimics and friction can be read below, the others cause warnings.
 class CONSTRAINED_DYNAMICS_EXPORT RigidBodySystem : public System
 {
 public:
@@ -217,6 +221,14 @@ public:
     double upper = std::numeric_limits<double>::infinity();
     double velocity = std::numeric_limits<double>::infinity();
     double effort = std::numeric_limits<double>::infinity();
+  };
+
+  /// A joint with at least one degree of freedom, and the bodies that it connects.
+  struct Joint
+  {
+    std::string name;    ///< of a planar or floating base: the name of the robot or body
+    std::string child;   ///< the link that the joint moves
+    std::string parent;  ///< the link that the joint sits on; "world" if none
   };
 
   /// Builds and checks the scene.
@@ -251,6 +263,8 @@ public:
   const std::vector<Limits> & limits() const;
   /// Names of the joints with one degree of freedom, in the order of their coordinates.
   const std::vector<std::string> & joint_names() const;
+  /// All joints that move, in the order of their coordinates.
+  const std::vector<Joint> & joints() const;
   /// Names of all links and free bodies, without "world".
   const std::vector<std::string> & link_names() const;
   /// Names of the external wrenches, in the order of their indices.
@@ -269,6 +283,13 @@ public:
   void set_external_wrench(
     SystemData & data, int index, const Eigen::Vector3d & force,
     const Eigen::Vector3d & torque) const noexcept CD_NONBLOCKING;
+
+  /// The force elements, in the order of their indices.
+  const std::vector<std::shared_ptr<const ForceElement>> & force_elements() const;
+  /// A force element at the state of the last update_kinematics; zeros for an index out of range.
+  /// Real-time safe: yes.
+  const ForceElementState & force_element_state(const SystemData & data, int index) const noexcept
+    CD_NONBLOCKING;
 
   /// Generalized force (n) that holds the system at rest against gravity at the state of the last
   /// update_kinematics: the gravity part of −P. Real-time safe: yes.

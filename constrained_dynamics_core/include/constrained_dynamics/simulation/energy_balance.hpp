@@ -16,8 +16,8 @@ enum class Work : std::uint8_t
 {
   kInputs,             ///< of the inputs τ
   kExternal,           ///< of external wrenches
-  kForces,             ///< of the active forces of a textbook system
-  kDampers,            ///< of viscous dampers in joints
+  kForces,             ///< of active forces of textbook systems and formulas of force elements
+  kDampers,            ///< of viscous dampers in joints and between frames
   kFriction,           ///< of dry friction, including its viscous part
   kContacts,           ///< of contacts with a force law
   kPotential,          ///< ∂V/∂t

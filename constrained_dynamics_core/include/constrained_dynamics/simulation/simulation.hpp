@@ -26,10 +26,17 @@ enum class Integrator
   kRk4,          ///< classical Runge-Kutta, fixed step, order 4
   kKuttaMerson,  ///< five stages, fixed step, order 4; used in the thesis
   kDopri5,       ///< Dormand-Prince 5(4) of Boost.odeint, adaptive, dense output
+  kRodas,        ///< Rosenbrock method 4(3) for stiff systems, L-stable, adaptive, dense output
 };
 
-/// Stable name: "rk4", "kutta_merson", "dopri5".
+/// Stable name: "rk4", "kutta_merson", "dopri5", "rodas".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Integrator integrator) noexcept;
+
+/// Whether an integrator chooses its steps by tolerances.
+constexpr bool is_adaptive(Integrator integrator) noexcept
+{
+  return integrator == Integrator::kDopri5 || integrator == Integrator::kRodas;
+}
 
 struct SimulationOptions
 {
@@ -80,7 +87,7 @@ struct RunResult
 /// The motion passes singular positions on its present branch: if a stage falls on one, its
 /// acceleration is the mean of the accelerations on the manifold shortly before and after it.
 ///
-/// Contacts: the times at which modes change are located. The adaptive integrator uses its dense
+/// Contacts: the times at which modes change are located. Adaptive integrators use their dense
 /// output. With fixed steps, a step in which a mode ends is repeated up to the first such time and
 /// continued from there, a bounded number of times.
 class CONSTRAINED_DYNAMICS_EXPORT Simulation

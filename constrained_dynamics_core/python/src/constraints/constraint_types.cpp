@@ -5,6 +5,7 @@
 #include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constrained_dynamics/constraints/drawn_part.hpp"
 #include "constrained_dynamics/constraints/file_constraints.hpp"
+#include "constrained_dynamics/model/force_element.hpp"
 #include "constrained_dynamics/scenario/scenario_types.hpp"
 #include "constrained_dynamics/servo/servo_description.hpp"
 #include "constraints/key_arguments.hpp"
@@ -96,6 +97,28 @@ void bind_constraint_types(nb::module_ & module)
   module.def(
     "make_file_constraints", &make_file_constraints, "system"_a,
     "Builds all constraints that the descriptions of a system state, with those of mimic joints.");
+  nb::class_<ForceElementDescription>(
+    module, "ForceElementDescription", "A type of force element, as doc/types.md has it.")
+    .def_ro("type", &ForceElementDescription::type, "Stable id, e.g. 'spring'.")
+    .def_ro("python_name", &ForceElementDescription::python_name, "The function that makes one.")
+    .def_ro("text", &ForceElementDescription::text)
+    .def_ro("equation", &ForceElementDescription::equation, "Its force, on one line.")
+    .def_ro("keys", &ForceElementDescription::keys);
+  module.def(
+    "force_element_descriptions", &force_element_descriptions, nb::rv_policy::reference,
+    "All types of force elements.");
+  module.def(
+    "make_force_element",
+    [](
+      const std::string & type, const std::string & name, const nb::dict & keys,
+      const nb::dict & parameters)
+    {
+      const KeyValues values =
+        checked_keys("force element '" + name + "'", keys, force_element_description(type).keys);
+      return make_force_element(type, name, values, formula_names(parameters, {}).parameters);
+    },
+    "type"_a, "name"_a, "keys"_a = nb::dict(), "parameters"_a = nb::dict(),
+    "Makes a force element of a type with the keys of scenario files.");
   nb::class_<DrawnPart>(module, "DrawnPart", "One part of how a constraint is drawn.")
     .def_prop_ro(
       "kind", [](const DrawnPart & part) { return to_string(part.kind); },

@@ -6,8 +6,11 @@
 #include <stdexcept>
 
 #include "common.hpp"
+#include "constrained_dynamics/constraints/joint_constraint.hpp"
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
+#include "constrained_dynamics/model/control_state_system.hpp"
+#include "constrained_dynamics/model/force_element.hpp"
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 #include "dynamics/owned_workspace.hpp"
 
@@ -31,6 +34,40 @@ int constraint_of(const Dynamics & dynamics, const std::variant<int, std::string
       std::to_string(dynamics.constraints().size()));
   }
   return i;
+}
+
+std::vector<ForceElementState> force_element_states(const OwnedWorkspace & w)
+{
+  const System & system = w.owner->system();
+  const RigidBodySystem * robot = system.underlying().as_robot();
+  std::vector<ForceElementState> states;
+  if (robot == nullptr)
+  {
+    return states;
+  }
+  const SystemData & data = w.workspace.system_data();
+  for (std::size_t i = 0; i < robot->force_elements().size(); ++i)
+  {
+    states.push_back(robot->force_element_state(
+      robot != &system ? ControlStateSystem::wrapped_data(data) : data, static_cast<int>(i)));
+  }
+  return states;
+}
+
+nb::dict joint_coordinates(const OwnedWorkspace & w)
+{
+  nb::dict values;
+  const ConstraintSet & set = w.owner->constraints();
+  for (int i = 0; i < set.size(); ++i)
+  {
+    const JointCoordinates * joint = JointCoordinates::of(set[i]);
+    for (std::size_t k = 0; joint != nullptr && k < joint->coordinate_names().size(); ++k)
+    {
+      const std::string name = set[i].name() + "/" + joint->coordinate_names()[k];
+      values[name.c_str()] = joint->coordinate(w.workspace.system_data(), static_cast<int>(k));
+    }
+  }
+  return values;
 }
 
 void bind_workspace(nb::module_ & module)
@@ -65,6 +102,13 @@ void bind_workspace(nb::module_ & module)
       "solution",
       [](const OwnedWorkspace & w) -> const Solution & { return w.workspace.solution(); },
       nb::rv_policy::reference_internal)
+    .def_prop_ro(
+      "force_elements", &force_element_states,
+      "Copies of the ForceElementState of each force element at the state.")
+    .def_prop_ro(
+      "joint_coordinates", &joint_coordinates,
+      "Angles and displacements at the state of joints that are constraints, by\n"
+      "'<constraint>/<coordinate>'.")
     .def_prop_ro(
       "nominal_rank", [](const OwnedWorkspace & w) { return w.workspace.nominal_rank(); });
   const auto term = [&binding](const char * name, auto find, const char * doc)
@@ -267,6 +311,7 @@ void bind_dynamics(nb::module_ & module)
 {
   bind_formulations(module);
   bind_dynamics_results(module);
+  bind_joint_reactions(module);
   bind_dynamics_class(module);
   bind_workspace(module);
   bind_force_drawing(module);

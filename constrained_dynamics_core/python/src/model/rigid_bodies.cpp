@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "common.hpp"
+#include "constrained_dynamics/model/force_element.hpp"
 #include "model/rigid_bodies.hpp"
 
 namespace constrained_dynamics::python
@@ -35,6 +36,24 @@ Eigen::Matrix3d inertia_of(const Inertia & inertia)
       "; three moments or 3 × 3 are needed");
   }
   return given;
+}
+
+void bind_force_elements(nb::module_ & module)
+{
+  nb::class_<ForceElement>(
+    module, "ForceElement", "A force between two frames: Spring and TorsionSpring make one.")
+    .def_prop_ro("name", &ForceElement::name)
+    .def_prop_ro("type", &ForceElement::type)
+    .def_prop_ro("frame_a", &ForceElement::frame_a)
+    .def_prop_ro("frame_b", &ForceElement::frame_b);
+  nb::class_<ForceElementState>(module, "ForceElementState", "A force element at one state.")
+    .def_ro("value", &ForceElementState::value, "length [m] or angle [rad]")
+    .def_ro("rate", &ForceElementState::rate, "its derivative")
+    .def_ro("effort", &ForceElementState::effort, "that resists an increase of it [N, N m]")
+    .def_ro("energy", &ForceElementState::energy, "stored [J]")
+    .def_ro("damper_power", &ForceElementState::damper_power, "at most 0 [W]")
+    .def_ro("supplied_power", &ForceElementState::supplied_power, "of a formula [W]")
+    .def_ro("on_a", &ForceElementState::on_a, "Wrench on body A; B receives the opposite");
 }
 
 void bind_scene(nb::module_ & module)
@@ -149,8 +168,9 @@ std::shared_ptr<const RigidBodySystem> make_scene(
   const VectorArgument & gravity, const std::vector<JointSpring> & springs,
   const std::map<std::string, double> & dampers, const std::map<std::string, double> & armature,
   bool use_model_damping, const std::optional<std::vector<std::string>> & actuated,
-  const std::vector<ExternalWrench> & external_wrenches, int link_limit, int depth_limit,
-  const std::string & model)
+  const std::vector<ExternalWrench> & external_wrenches,
+  const std::vector<std::shared_ptr<const ForceElement>> & force_elements, int link_limit,
+  int depth_limit, const std::string & model)
 {
   SceneDescription scene;
   scene.robots = robots;
@@ -164,6 +184,7 @@ std::shared_ptr<const RigidBodySystem> make_scene(
   scene.use_model_damping = use_model_damping;
   scene.actuated = actuated;
   scene.external_wrenches = external_wrenches;
+  scene.force_elements = force_elements;
   scene.size_limits = {link_limit, depth_limit};
   nb::gil_scoped_release release;
   return model.empty() ? std::make_shared<const RigidBodySystem>(scene)
@@ -197,6 +218,7 @@ void bind_rigid_body_system(nb::module_ & module)
       "springs"_a = std::vector<JointSpring>(), "dampers"_a = std::map<std::string, double>(),
       "armature"_a = std::map<std::string, double>(), "use_model_damping"_a = true,
       "actuated"_a = nb::none(), "external_wrenches"_a = std::vector<ExternalWrench>(),
+      "force_elements"_a = std::vector<std::shared_ptr<const ForceElement>>(),
       "link_limit"_a = SizeLimits().links, "depth_limit"_a = SizeLimits().depth, "model"_a = "",
       "A scene. Raises ValueError naming robot, link or joint, the value and what is allowed.\n"
       "actuated: joints or speeds with an input each; None: all joints of one degree of freedom.\n"
@@ -209,6 +231,8 @@ void bind_rigid_body_system(nb::module_ & module)
     .def_prop_ro("joint_names", &RigidBodySystem::joint_names, "Joints of one degree of freedom.")
     .def_prop_ro("link_names", &RigidBodySystem::link_names, "Links and free bodies, not 'world'.")
     .def_prop_ro("external_wrench_names", &RigidBodySystem::external_wrench_names)
+    .def_prop_ro("force_elements", &RigidBodySystem::force_elements)
+    .def_prop_ro("joints", &RigidBodySystem::joints, "All joints that move.")
     .def_prop_ro("total_mass", &RigidBodySystem::total_mass, "Of everything that moves [kg].")
     .def_prop_ro("gravity", &RigidBodySystem::gravity, "[m/s²]")
     .def_prop_ro(
@@ -239,6 +263,7 @@ void bind_rigid_body_system(nb::module_ & module)
 
 void bind_rigid_bodies(nb::module_ & module)
 {
+  bind_force_elements(module);
   bind_scene(module);
   bind_rigid_body_system(module);
   bind_pinocchio(module);

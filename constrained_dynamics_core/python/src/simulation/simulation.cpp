@@ -156,7 +156,8 @@ void bind_simulation(nb::module_ & module)
   nb::enum_<Integrator>(module, "Integrator")
     .value("RK4", Integrator::kRk4, "classical Runge-Kutta, fixed step, order 4")
     .value("KUTTA_MERSON", Integrator::kKuttaMerson, "five stages, fixed step, order 4")
-    .value("DOPRI5", Integrator::kDopri5, "Dormand-Prince 5(4), adaptive, dense output");
+    .value("DOPRI5", Integrator::kDopri5, "Dormand-Prince 5(4), adaptive, dense output")
+    .value("RODAS", Integrator::kRodas, "for stiff systems: Rosenbrock 4(3), adaptive");
   bind_record(module);
   module.def(
     "sample_layout", &sample_layout, "dynamics"_a,
