@@ -85,6 +85,8 @@ constexpr double kConeRounding = 1e-13;
 constexpr double kContradiction = 1e-12;
 /// [1] Motion of a row without force, relative to ConeProblem::size, below which it rests.
 constexpr double kConeRest = 1e-10;
+/// [1] The same of rows that forces hold; above the residual of the solution, kSolved.
+constexpr double kHeld = 1e-9;
 /// [1] Change of a sweep relative to the largest force at which sweeps have settled.
 constexpr double kSweep = 1e-14;
 /// [N] Forces beyond this mean that sweeps diverge.
