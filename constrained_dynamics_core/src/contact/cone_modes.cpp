@@ -20,6 +20,7 @@ ConeModes::ConeModes(const ContactModel & model)
   chosen_(
     static_cast<std::size_t>(model.contact_count()),
     static_cast<std::size_t>(model.friction_count())),
+  shared_(chosen_),
   kept_(static_cast<std::size_t>(model.friction_count())),
   held_(static_cast<std::size_t>(model.contact_count()), 0),
   none_(kept_.size(), 0)
@@ -309,12 +310,12 @@ Status ConeModes::choose(
     return Status::kNoUniqueSolution;
   }
   read(count, view, modes);
-  keep_choice(count, modes);
+  chosen_ = modes;
+  read_forces(count, chosen_);
   return Status::kOk;
 }
 
-bool ConeModes::can_hold(
-  const ContactModes & modes, const ControlledDynamics & dynamics) noexcept
+bool ConeModes::can_hold(const ContactModes & modes, const ControlledDynamics & dynamics) noexcept
 {
   const ContactView view(model_, modes, dynamics.workspace());
   for (int i = 0; i < model_.contact_count(); ++i)
@@ -327,8 +328,8 @@ bool ConeModes::can_hold(
   {
     return false;
   }
-  const int count = add_candidates({held_, none_}, view);
-  if (cone_.solve(contacts_.data(), count) != Status::kOk)
+  held_count_ = add_candidates({held_, none_}, view);
+  if (cone_.solve(contacts_.data(), held_count_) != Status::kOk)
   {
     return false;
   }
@@ -348,23 +349,40 @@ bool ConeModes::holds(const ContactModes & modes, const ControlledDynamics & dyn
   return holding == Holding::kYes || (holding == Holding::kIfShared && can_hold(modes, dynamics));
 }
 
-void ConeModes::keep_choice(int count, const ContactModes & modes) noexcept
+/// Shares of the cone problem.
+void ConeModes::read_forces(int count, ContactModes & modes) const noexcept
 {
-  chosen_ = modes;
   for (int i = 0; i < count; ++i)
   {
     const ConeContact & from = contacts_[static_cast<std::size_t>(i)];
     const int owner = owner_[static_cast<std::size_t>(i)];
     if (owner >= 0)
     {
-      chosen_.load[static_cast<std::size_t>(owner)] = cone_.force(from.normal);
+      modes.load[static_cast<std::size_t>(owner)] = cone_.force(from.normal);
     }
     const int friction = owner < 0 ? -1 - owner : model_.set->friction_of(owner);
     for (int r = 0; friction >= 0 && r < from.tangent_count; ++r)
     {
-      chosen_.friction[static_cast<std::size_t>(friction)].hold[r] = cone_.force(from.tangent[r]);
+      modes.friction[static_cast<std::size_t>(friction)].hold[r] = cone_.force(from.tangent[r]);
     }
   }
+}
+
+Status ConeModes::share_within_bounds(
+  const ContactModes & modes, ContactForces & forces, ControlledDynamics & dynamics) noexcept
+{
+  const ContactView view(model_, modes, dynamics.workspace());
+  if (forces_hold(view) != Holding::kIfShared || !can_hold(modes, dynamics))
+  {
+    return Status::kOk;
+  }
+  shared_ = modes;
+  for (int i = 0; i < model_.contact_count(); ++i)
+  {
+    shared_.load[static_cast<std::size_t>(i)] = view.normal_force(i);
+  }
+  read_forces(held_count_, shared_);
+  return forces.solve(shared_, dynamics);
 }
 
 Status ConeModes::choose_by_split(

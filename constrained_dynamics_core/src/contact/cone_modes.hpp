@@ -48,6 +48,12 @@ public:
   /// way to share them at least. @pre solve.
   bool holds(const ContactModes & modes, const ControlledDynamics & dynamics) noexcept;
 
+  /// If only the shares of redundant loads break bounds, solves again with shares that do not: the
+  /// motion is the same. Statuses: kOk where nothing changes, those of ContactForces::solve. @pre
+  /// solve.
+  Status share_within_bounds(
+    const ContactModes & modes, ContactForces & forces, ControlledDynamics & dynamics) noexcept;
+
   /// The same for friction alone, with the normal forces of the rows: contacts that share a load
   /// redundantly distribute it differently in the cone problem and with their rows, and the
   /// direction in which slip begins depends on the distribution. The two could reverse each other's
@@ -77,13 +83,15 @@ private:
   void read_slip(
     const ConeContact & from, const ContactView & view, int friction,
     FrictionMode & mode) const noexcept;
-  void keep_choice(int count, const ContactModes & modes) noexcept;
+  void read_forces(int count, ContactModes & modes) const noexcept;
 
   const ContactModel & model_;
   ConeProblem cone_;
   std::vector<ConeContact> contacts_;
   std::vector<int> owner_;  // contact, or −1 − friction
   ContactModes chosen_;
+  ContactModes shared_;
+  int held_count_ = 0;  // contacts of the last question whether they can hold
   std::vector<FrictionMode> kept_;
   std::vector<char> held_;  // contacts that do not slide
   std::vector<char> none_;  // frictions that give way

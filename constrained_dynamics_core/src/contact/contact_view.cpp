@@ -79,9 +79,8 @@ bool ContactView::shares_stick(int i) const noexcept
   const int contact = model_.friction(i).contact;
   const auto redundancy =
     workspace_.solution().redundancy.segment(model_.row_of_friction(i), model_.row_count(i));
-  return friction(i).slip == SlipMode::kStick &&
-         (redundancy.maxCoeff() > tolerance::kRedundant ||
-          (contact >= 0 && shares_normal(contact)));
+  return friction(i).slip == SlipMode::kStick && (redundancy.maxCoeff() > tolerance::kRedundant ||
+                                                  (contact >= 0 && shares_normal(contact)));
 }
 
 bool ContactView::is_closing(int i) const noexcept

@@ -159,32 +159,6 @@ void ModeDecision::look_ahead(
   modes.last_decision = at.time;
 }
 
-bool ModeDecision::excuse_shared(
-  const ContactModes & modes, const ControlledDynamics & dynamics,
-  std::vector<char> & ended) noexcept
-{
-  const ContactView view(model_, modes, dynamics.workspace());
-  bool any = false;
-  bool is_shared = false;
-  for (int i = 0; i < event_count(model_); ++i)
-  {
-    any = any || ended[static_cast<std::size_t>(i)] != 0;
-    is_shared = is_shared || (ended[static_cast<std::size_t>(i)] != 0 && shares_load(view, i));
-  }
-  if (!is_shared || !cones_.can_hold(modes, dynamics))
-  {
-    return any;
-  }
-  any = false;
-  for (int i = 0; i < event_count(model_); ++i)
-  {
-    char & has_ended = ended[static_cast<std::size_t>(i)];
-    has_ended = has_ended != 0 && !shares_load(view, i);
-    any = any || has_ended != 0;
-  }
-  return any;
-}
-
 /// Keeps the forces of the modes that end: they determine the direction in which friction slides.
 void ModeDecision::keep_forces(const ContactView & view) noexcept
 {

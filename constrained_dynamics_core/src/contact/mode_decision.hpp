@@ -69,11 +69,11 @@ public:
   {
     return cones_.can_hold(modes, dynamics);
   }
-  /// Takes back the ends of shared loads while redundant contacts can share them within all bounds.
-  /// Returns whether any end is left. @pre solve.
-  bool excuse_shared(
-    const ContactModes & modes, const ControlledDynamics & dynamics,
-    std::vector<char> & ended) noexcept;
+  Status share_within_bounds(
+    const ContactModes & modes, ContactForces & forces, ControlledDynamics & dynamics) noexcept
+  {
+    return cones_.share_within_bounds(modes, forces, dynamics);
+  }
 
   /// The closed contact that is surplus, see ConeModes; −1: none.
   int surplus(const ContactModes & modes, ControlledDynamics & dynamics) noexcept

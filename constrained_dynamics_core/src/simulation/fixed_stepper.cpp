@@ -172,8 +172,7 @@ Status FixedStepper::integrate(double time, double next_time) noexcept CD_NONBLO
 
 bool FixedStepper::mark_ended(std::vector<double> & values) noexcept CD_NONBLOCKING
 {
-  return constrained_dynamics::mark_ended(of_.view(), of_.ended_, values) &&
-         of_.decision_.excuse_shared(of_.modes_, of_.controlled_, of_.ended_);
+  return constrained_dynamics::mark_ended(of_.view(), of_.ended_, values);
 }
 
 /// The step again, to another time, solved there.
