@@ -229,8 +229,8 @@ Status ConeModes::solve(int count, const ContactView & view) noexcept
   return changed ? cone_.solve(contacts_.data(), count) : status;
 }
 
-/// At its bound, friction slides; not if it rests and shares its load, because then it is there only
-/// by the choice among all ways to share.
+/// At its bound, friction slides; not if it rests and shares its load, because then only the choice
+/// among all ways to share has put it there.
 void ConeModes::read_slip(
   const ConeContact & from, const ContactView & view, int friction,
   FrictionMode & mode) const noexcept

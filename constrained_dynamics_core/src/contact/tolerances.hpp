@@ -142,8 +142,8 @@ constexpr double kSmallestStep = 1e-14;
 constexpr double kSameEnd = 1e-10;
 /// [1] Relative to the step or the output interval; times this close are the same.
 constexpr double kGrid = 1e-9;
-/// [1] Part of a run, and of the initial step for each of them, that kManySteps must take; otherwise
-/// the run would hardly ever end.
+/// [1] Part of a run that kManySteps must take, or of the initial step that each of them must take;
+/// otherwise the run would hardly ever end.
 constexpr double kLeastPart = 1e-4;
 constexpr double kLeastStep = 1e-3;
 /// [1] Step of differences for the Jacobian of stiff steps: round-off of 1e-16 and curvature are

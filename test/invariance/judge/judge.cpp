@@ -98,8 +98,8 @@ struct Evaluation
   Real reference;  ///< what singular values are relative to
 };
 
-/// What the derivative of a row could be, with respect to all speeds. Driven ones count, although no
-/// force of the row changes them: in c ḋ − c ḋ + 1e-16 ẏ with a driven d, data within 1e3 ε leave
+/// What the derivative of a row with respect to all speeds could be. Driven ones count, although
+/// the row does not change them: in c ḋ − c ḋ + 1e-16 ẏ with a driven d, data within 1e3 ε leave
 /// 2e-13 c ḋ, and the row says nothing about ẏ.
 Real size_of(const Row & row) { return norm(row.a_size); }
 

@@ -307,7 +307,7 @@ system:
   control_states: {second: [length]}
 constraints:
   - {name: cable, type: formula, level: position, rows: [x^2 + y^2 - length^2]}
-  - {name: nothing, type: formula, level: velocity, rows: [0.995*dlength - 0.995*dlength + 1e-16*dy]}
+  - {name: nothing, type: formula, level: velocity, rows: [2*dlength - 2*dlength + 1e-16*dy]}
 inputs: {ddlength: 0}
 )yaml";
   const Verdict verdict = judged(text, {0.0, {0.6, -0.8, 1.0}, {0.4, 0.3, 0.0}, {0.0}});
