@@ -351,7 +351,11 @@ std::string describe_end(const RunReport & report)
                      " s: status " + cd::to_string(result.status);
   if (result.unmet_rows.rows.empty())
   {
-    text += advice(result.status);
+    text += result.has_stalled
+              ? ": adaptive steps or events follow each other with hardly any progress in time; "
+                "look at the last events; larger tolerances, fixed steps (run.integrator: rk4) or "
+                "contacts with a force law avoid it"
+              : advice(result.status);
   }
   else
   {

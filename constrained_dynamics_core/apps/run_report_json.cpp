@@ -38,7 +38,8 @@ void write_accuracy(cd::JsonWriter & json, const RunReport & report)
   }
   json.entry("step_error", report.result.step_error)
     .entry("error_tolerance", report.scenario.run().integration.error_tolerance)
-    .entry("accurate", report.result.is_accurate);
+    .entry("accurate", report.result.is_accurate)
+    .entry("stalled", report.result.has_stalled);
   json.key("rows").begin_object();
   const cd::ConstraintSet & set = report.scenario.dynamics()->constraints();
   const auto write = [&](const char * name, const cd::RowTrouble & trouble)

@@ -17,7 +17,13 @@ ConeModes::ConeModes(const ContactModel & model)
     model.dynamics.system().speed_count(), model.contact_count() + 2 * model.friction_count() + 1),
   contacts_(static_cast<std::size_t>(model.contact_count() + model.friction_count())),
   owner_(contacts_.size(), 0),
-  kept_(static_cast<std::size_t>(model.friction_count()))
+  chosen_(
+    static_cast<std::size_t>(model.contact_count()),
+    static_cast<std::size_t>(model.friction_count())),
+  shared_(chosen_),
+  kept_(static_cast<std::size_t>(model.friction_count())),
+  held_(static_cast<std::size_t>(model.contact_count()), 0),
+  none_(kept_.size(), 0)
 {
   const Eigen::Index n = model.dynamics.system().speed_count();
   row_.setZero(n);
@@ -47,9 +53,16 @@ Status ConeModes::begin(
   force_.noalias() += terms.input_matrix * inputs;
   for (int i = 0; i < model_.contact_count(); ++i)
   {
+    const int row = model_.row_of_contact(i);
     if (view.normal(i) == NormalMode::kForce)
     {
-      add_given(model_.row_of_contact(i), workspace);
+      add_given(row, workspace);
+    }
+    const bool is_known = candidate != nullptr && (*candidate)[static_cast<std::size_t>(i)] == 0 &&
+                          !model_.contact(i).adhesive;
+    if (view.normal(i) == NormalMode::kClosed && is_known)
+    {
+      force_ += workspace.solution().multipliers(row) * rows.jacobian.row(row).transpose();
     }
   }
   add_known_frictions(view, candidate);
@@ -216,7 +229,11 @@ Status ConeModes::solve(int count, const ContactView & view) noexcept
   return changed ? cone_.solve(contacts_.data(), count) : status;
 }
 
-void ConeModes::read_slip(const ConeContact & from, FrictionMode & mode) const noexcept
+/// At its bound, friction slides; not if it rests and shares its load, because then only the choice
+/// among all ways to share has put it there.
+void ConeModes::read_slip(
+  const ConeContact & from, const ContactView & view, int friction,
+  FrictionMode & mode) const noexcept
 {
   if (from.sliding || from.tangent_count == 0)
   {
@@ -224,15 +241,18 @@ void ConeModes::read_slip(const ConeContact & from, FrictionMode & mode) const n
   }
   double length = 0.0;
   double motion = 0.0;
+  double size = 0.0;
   for (int r = 0; r < from.tangent_count; ++r)
   {
     length = std::hypot(length, cone_.force(from.tangent[r]));
     motion = std::hypot(motion, cone_.motion(from.tangent[r]));
+    size += cone_.size(from.tangent[r]);
   }
+  const bool rests = view.shares_stick(friction) && motion <= tolerance::kHeld * size;
   mode.slip = SlipMode::kStick;
   // Friction of a force law that does not press now slides in the direction of its acceleration.
   const bool is_free = from.normal < 0 && !(from.friction > 0.0);
-  if (is_free || is_at_bound(from))
+  if (is_free || (is_at_bound(from) && !rests))
   {
     mode.slip = SlipMode::kSlide;
     mode.armed = false;
@@ -244,7 +264,8 @@ void ConeModes::read_slip(const ConeContact & from, FrictionMode & mode) const n
   }
 }
 
-void ConeModes::read(int count, ContactModes & modes) const noexcept
+/// @param view of the last solve, with the modes before.
+void ConeModes::read(int count, const ContactView & view, ContactModes & modes) const noexcept
 {
   for (int i = 0; i < count; ++i)
   {
@@ -252,7 +273,7 @@ void ConeModes::read(int count, ContactModes & modes) const noexcept
     const int owner = owner_[static_cast<std::size_t>(i)];
     if (owner < 0)
     {
-      read_slip(from, modes.friction[static_cast<std::size_t>(-1 - owner)]);
+      read_slip(from, view, -1 - owner, modes.friction[static_cast<std::size_t>(-1 - owner)]);
       continue;
     }
     if (cone_.force(from.normal) > 0.0)
@@ -261,7 +282,7 @@ void ConeModes::read(int count, ContactModes & modes) const noexcept
       const int friction = model_.set->friction_of(owner);
       if (friction >= 0)
       {
-        read_slip(from, modes.friction[static_cast<std::size_t>(friction)]);
+        read_slip(from, view, friction, modes.friction[static_cast<std::size_t>(friction)]);
       }
       continue;
     }
@@ -288,15 +309,50 @@ Status ConeModes::choose(
   {
     return Status::kNoUniqueSolution;
   }
-  read(count, modes);
-  chosen_count_ = count;
+  read(count, view, modes);
+  chosen_ = modes;
+  read_forces(count, chosen_);
   return Status::kOk;
 }
 
-void ConeModes::share_as_chosen(ContactModes & modes) const noexcept
+bool ConeModes::can_hold(const ContactModes & modes, const ControlledDynamics & dynamics) noexcept
 {
-  read(chosen_count_, modes);
-  for (int i = 0; i < chosen_count_; ++i)
+  const ContactView view(model_, modes, dynamics.workspace());
+  for (int i = 0; i < model_.contact_count(); ++i)
+  {
+    const int friction = model_.set->friction_of(i);
+    const bool slides = friction >= 0 && view.friction(friction).slip == SlipMode::kSlide;
+    held_[static_cast<std::size_t>(i)] = view.normal(i) == NormalMode::kClosed && !slides;
+  }
+  if (begin(view, dynamics.inputs(), &held_) != Status::kOk)
+  {
+    return false;
+  }
+  held_count_ = add_candidates({held_, none_}, view);
+  if (cone_.solve(contacts_.data(), held_count_) != Status::kOk)
+  {
+    return false;
+  }
+  for (int row = 0; row < cone_.row_count(); ++row)
+  {
+    if (!(std::abs(cone_.motion(row)) <= tolerance::kHeld * cone_.size(row)))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool ConeModes::holds(const ContactModes & modes, const ControlledDynamics & dynamics) noexcept
+{
+  const Holding holding = forces_hold(ContactView(model_, modes, dynamics.workspace()));
+  return holding == Holding::kYes || (holding == Holding::kIfShared && can_hold(modes, dynamics));
+}
+
+/// Shares of the cone problem.
+void ConeModes::read_forces(int count, ContactModes & modes) const noexcept
+{
+  for (int i = 0; i < count; ++i)
   {
     const ConeContact & from = contacts_[static_cast<std::size_t>(i)];
     const int owner = owner_[static_cast<std::size_t>(i)];
@@ -310,6 +366,23 @@ void ConeModes::share_as_chosen(ContactModes & modes) const noexcept
       modes.friction[static_cast<std::size_t>(friction)].hold[r] = cone_.force(from.tangent[r]);
     }
   }
+}
+
+Status ConeModes::share_within_bounds(
+  const ContactModes & modes, ContactForces & forces, ControlledDynamics & dynamics) noexcept
+{
+  const ContactView view(model_, modes, dynamics.workspace());
+  if (forces_hold(view) != Holding::kIfShared || !can_hold(modes, dynamics))
+  {
+    return Status::kOk;
+  }
+  shared_ = modes;
+  for (int i = 0; i < model_.contact_count(); ++i)
+  {
+    shared_.load[static_cast<std::size_t>(i)] = view.normal_force(i);
+  }
+  read_forces(held_count_, shared_);
+  return forces.solve(shared_, dynamics);
 }
 
 Status ConeModes::choose_by_split(
@@ -339,14 +412,14 @@ Status ConeModes::choose_by_split(
     {
       break;
     }
-    read(count, modes);
+    read(count, view, modes);
     modes.enforce(*model_.set, dynamics.workspace());
     const Status status = forces.solve(modes, dynamics);
     if (!has_output(status))
     {
       break;
     }
-    if (forces_hold(view) && slips_follow(view))
+    if (holds(modes, dynamics) && slips_follow(view))
     {
       return status;
     }

@@ -36,9 +36,23 @@ public:
   Status choose(
     const Question & question, const ControlledDynamics & dynamics, ContactModes & modes) noexcept;
 
-  /// The modes and the forces of the last choice: closed contacts share redundant loads as in the
-  /// cone problem. @pre the modes that `choose` left.
-  void share_as_chosen(ContactModes & modes) const noexcept;
+  /// The modes of the last choice with its forces: closed contacts share redundant loads as in the
+  /// cone problem.
+  const ContactModes & chosen() const { return chosen_; }
+
+  /// Whether closed contacts and frictions that stick can exert the forces of their rows within
+  /// their bounds, however they share them. Forces of sliding contacts are those of the last solve,
+  /// so that the motion is the same for every share. @pre solve.
+  bool can_hold(const ContactModes & modes, const ControlledDynamics & dynamics) noexcept;
+  /// Whether the forces of the modes are within their bounds, those of redundant contacts for one
+  /// way to share them at least. @pre solve.
+  bool holds(const ContactModes & modes, const ControlledDynamics & dynamics) noexcept;
+
+  /// If only the shares of redundant loads break bounds, solves again with shares that do not: the
+  /// motion is the same. Statuses: kOk where nothing changes, those of ContactForces::solve. @pre
+  /// solve.
+  Status share_within_bounds(
+    const ContactModes & modes, ContactForces & forces, ControlledDynamics & dynamics) noexcept;
 
   /// The same for friction alone, with the normal forces of the rows: contacts that share a load
   /// redundantly distribute it differently in the cone problem and with their rows, and the
@@ -65,15 +79,22 @@ private:
   void add_tangents(int friction, const Workspace & workspace, ConeContact & to) noexcept;
   Status solve(int count, const ContactView & view) noexcept;
   bool is_at_bound(const ConeContact & contact) const noexcept;
-  void read(int count, ContactModes & modes) const noexcept;
-  void read_slip(const ConeContact & from, FrictionMode & mode) const noexcept;
+  void read(int count, const ContactView & view, ContactModes & modes) const noexcept;
+  void read_slip(
+    const ConeContact & from, const ContactView & view, int friction,
+    FrictionMode & mode) const noexcept;
+  void read_forces(int count, ContactModes & modes) const noexcept;
 
   const ContactModel & model_;
   ConeProblem cone_;
   std::vector<ConeContact> contacts_;
   std::vector<int> owner_;  // contact, or −1 − friction
-  int chosen_count_ = 0;    // contacts of the last choice
+  ContactModes chosen_;
+  ContactModes shared_;
+  int held_count_ = 0;  // contacts of the last question whether they can hold
   std::vector<FrictionMode> kept_;
+  std::vector<char> held_;  // contacts that do not slide
+  std::vector<char> none_;  // frictions that give way
   Eigen::VectorXd row_;
   Eigen::VectorXd force_;
   Eigen::VectorXd zero_speeds_;

@@ -64,6 +64,12 @@ double event_function(const ContactView & view, int i) noexcept
   return i < contacts ? normal_event(view, i) : friction_event(view, i - contacts);
 }
 
+bool shares_load(const ContactView & view, int i) noexcept
+{
+  const int contacts = view.model().contact_count();
+  return i < contacts ? view.shares_normal(i) : view.shares_stick(i - contacts);
+}
+
 double event_tolerance(const ContactView & view, int i) noexcept
 {
   const int contacts = view.model().contact_count();

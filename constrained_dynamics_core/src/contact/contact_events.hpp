@@ -22,6 +22,9 @@ inline int event_count(const ContactModel & model) noexcept
 /// Event function i.
 double event_function(const ContactView & view, int i) noexcept;
 
+/// Whether function i is about a load that other rows share, see ContactView.
+bool shares_load(const ContactView & view, int i) noexcept;
+
 /// Round-off that event function i may contain.
 double event_tolerance(const ContactView & view, int i) noexcept;
 

@@ -66,6 +66,23 @@ bool ContactView::is_redundant(int i) const noexcept
   return workspace_.solution().redundancy(model_.row_of_contact(i)) > tolerance::kRedundant;
 }
 
+bool ContactView::shares_normal(int i) const noexcept
+{
+  const int of = model_.set->friction_of(i);
+  // Friction that slides goes with its normal force, and the motion with both.
+  return normal(i) == NormalMode::kClosed && !model_.contact(i).adhesive && is_redundant(i) &&
+         (of < 0 || friction(of).slip != SlipMode::kSlide);
+}
+
+bool ContactView::shares_stick(int i) const noexcept
+{
+  const int contact = model_.friction(i).contact;
+  const auto redundancy =
+    workspace_.solution().redundancy.segment(model_.row_of_friction(i), model_.row_count(i));
+  return friction(i).slip == SlipMode::kStick && (redundancy.maxCoeff() > tolerance::kRedundant ||
+                                                  (contact >= 0 && shares_normal(contact)));
+}
+
 bool ContactView::is_closing(int i) const noexcept
 {
   const double rate = gap_rate(i);

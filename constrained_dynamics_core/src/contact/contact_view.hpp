@@ -101,6 +101,10 @@ public:
   double gap_acceleration(int contact) const noexcept;
   double normal_force(int contact) const noexcept;
   bool is_redundant(int contact) const noexcept;
+  /// Whether other rows share the force of a closed contact, or of a friction that sticks, without
+  /// the motion depending on the shares: then its force alone does not tell that its mode ends.
+  bool shares_normal(int contact) const noexcept;
+  bool shares_stick(int friction) const noexcept;
   bool is_open(int contact) const noexcept { return normal(contact) == NormalMode::kOpen; }
   /// Whether a gap below 0 means something: neither contacts that leave nor those that are too slow
   /// to strike and accelerate away; a decision would only open them again.

@@ -3,6 +3,7 @@
 
 #include "contact/mode_checks.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "contact/tolerances.hpp"
@@ -10,8 +11,9 @@
 namespace constrained_dynamics
 {
 
-bool forces_hold(const ContactView & view) noexcept
+Holding forces_hold(const ContactView & view) noexcept
 {
+  Holding holding = Holding::kYes;
   const double rounding =
     tolerance::kForceRounding * view.workspace().solution().multipliers.cwiseAbs().maxCoeff();
   for (int i = 0; i < view.model().contact_count(); ++i)
@@ -20,7 +22,7 @@ bool forces_hold(const ContactView & view) noexcept
       view.normal(i) == NormalMode::kClosed && !view.model().contact(i).adhesive &&
       view.normal_force(i) < -rounding)
     {
-      return false;
+      holding = std::max(holding, view.shares_normal(i) ? Holding::kIfShared : Holding::kNo);
     }
   }
   for (int i = 0; i < view.model().friction_count(); ++i)
@@ -29,10 +31,10 @@ bool forces_hold(const ContactView & view) noexcept
       view.friction(i).slip == SlipMode::kStick &&
       view.tangent_force(i) > view.static_bound(i) + rounding)
     {
-      return false;
+      holding = std::max(holding, view.shares_stick(i) ? Holding::kIfShared : Holding::kNo);
     }
   }
-  return true;
+  return holding;
 }
 
 bool slips_follow(const ContactView & view) noexcept

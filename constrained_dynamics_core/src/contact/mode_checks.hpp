@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <cstdint>
+
 #include "contact/contact_view.hpp"
 
 /// @file
@@ -11,8 +13,15 @@
 namespace constrained_dynamics
 {
 
+enum class Holding : std::uint8_t
+{
+  kYes,
+  kIfShared,  ///< perhaps with other shares of redundant loads, see ConeModes::holds
+  kNo,
+};
+
 /// Whether no closed contact pulls and no friction that sticks exceeds its bound.
-bool forces_hold(const ContactView & view) noexcept;
+Holding forces_hold(const ContactView & view) noexcept;
 
 /// Whether slips that begin are accelerated along their directions.
 bool slips_follow(const ContactView & view) noexcept;

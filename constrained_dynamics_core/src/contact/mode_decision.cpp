@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "contact/contact_events.hpp"
 #include "contact/mode_checks.hpp"
 #include "contact/tolerances.hpp"
 
@@ -91,7 +92,7 @@ Status ModeDecision::decide(
   }
   keep_forces(view);
   modes.share_evenly();
-  look_ahead(at.time, modes);
+  look_ahead(at, view, modes);
   energy_change_ = -kinetic_energy(out.u, dynamics.workspace());
   unresolved_speed_ = 0.0;
   Status worst = Status::kOk;
@@ -117,7 +118,7 @@ Status ModeDecision::decide(
     return status;
   }
   const bool is_again = modes.look_ahead > 0.0;
-  if (!has_output(status) || any_gives_way_ || is_again || !forces_hold(view))
+  if (!has_output(status) || any_gives_way_ || is_again || !cones_.holds(modes, dynamics))
   {
     status = choose_together(at, forces, out);
     if (!has_output(status))
@@ -139,15 +140,23 @@ Status ModeDecision::decide(
 
 /// Forces that are about to change their sign are 0 at this instant and do not determine which
 /// contacts press after it. If modes are decided again at the same instant, the motion ahead
-/// decides.
-void ModeDecision::look_ahead(double time, ContactModes & modes) const noexcept
+/// decides; likewise if redundant contacts can no longer share their loads: each of them would have
+/// several forces at this instant.
+void ModeDecision::look_ahead(
+  const ContactSnapshot & at, const ContactView & view, ContactModes & modes) const noexcept
 {
-  const bool is_again = time - modes.last_decision < tolerance::kInstant;
+  const bool is_again = at.time - modes.last_decision < tolerance::kInstant;
+  bool is_shared = false;
+  for (int i = 0; i < event_count(model_); ++i)
+  {
+    is_shared = is_shared || (at.ended[static_cast<std::size_t>(i)] != 0 && shares_load(view, i));
+  }
   modes.look_ahead = is_again ? std::clamp(
                                   tolerance::kLookGrowth * modes.look_ahead, tolerance::kFirstLook,
                                   tolerance::kFarthestLook)
-                              : 0.0;
-  modes.last_decision = time;
+                     : is_shared ? tolerance::kFirstLook
+                                 : 0.0;
+  modes.last_decision = at.time;
 }
 
 /// Keeps the forces of the modes that end: they determine the direction in which friction slides.
@@ -241,15 +250,15 @@ Status ModeDecision::solve_chosen(
 {
   const ContactView view(model_, modes, dynamics.workspace());
   Status status = solve_pressing(forces, dynamics, modes);
-  if (!has_output(status) || (forces_hold(view) && slips_follow(view)))
+  if (!has_output(status) || (cones_.holds(modes, dynamics) && slips_follow(view)))
   {
     return status;
   }
   evenly_shared_ = modes;
-  cones_.share_as_chosen(modes);
+  modes = cones_.chosen();
   modes.enforce(*model_.set, dynamics.workspace());
   status = forces.solve(modes, dynamics);
-  if (has_output(status) && forces_hold(view) && slips_follow(view))
+  if (has_output(status) && cones_.holds(modes, dynamics) && slips_follow(view))
   {
     return status;
   }
@@ -261,14 +270,14 @@ Status ModeDecision::solve_chosen(
 /// Solves with the rows of the modes. If contacts share a load redundantly, the minimum-norm forces
 /// may pull at one of them although others press: that one becomes idle.
 Status ModeDecision::solve_pressing(
-  ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) const noexcept
+  ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) noexcept
 {
   const ContactView view(model_, modes, dynamics.workspace());
   while (true)
   {
     modes.enforce(*model_.set, dynamics.workspace());
     const Status status = forces.solve(modes, dynamics);
-    if (!has_output(status))
+    if (!has_output(status) || cones_.holds(modes, dynamics))
     {
       return status;
     }

@@ -64,6 +64,17 @@ public:
     const ContactSnapshot & at, const ScheduledChange * changes, std::size_t count,
     ContactDecision & out) noexcept CD_NONBLOCKING;
 
+  /// See ConeModes.
+  bool can_hold(const ContactModes & modes, const ControlledDynamics & dynamics) noexcept
+  {
+    return cones_.can_hold(modes, dynamics);
+  }
+  Status share_within_bounds(
+    const ContactModes & modes, ContactForces & forces, ControlledDynamics & dynamics) noexcept
+  {
+    return cones_.share_within_bounds(modes, forces, dynamics);
+  }
+
   /// The closed contact that is surplus, see ConeModes; −1: none.
   int surplus(const ContactModes & modes, ControlledDynamics & dynamics) noexcept
   {
@@ -73,7 +84,8 @@ public:
 private:
   // mode_decision.cpp
   static void begin(const ContactSnapshot & at, ContactDecision & out) noexcept;
-  void look_ahead(double time, ContactModes & modes) const noexcept;
+  void look_ahead(
+    const ContactSnapshot & at, const ContactView & view, ContactModes & modes) const noexcept;
   void keep_forces(const ContactView & view) noexcept;
   Status settle_speeds(const ContactSnapshot & at, ContactDecision & out) noexcept;
   void stop_slips(const ContactView & view, ContactModes & modes) const noexcept;
@@ -82,7 +94,7 @@ private:
   Status solve_chosen(
     ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) noexcept;
   Status solve_pressing(
-    ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) const noexcept;
+    ContactForces & forces, ControlledDynamics & dynamics, ContactModes & modes) noexcept;
   void record_changes(const ContactSnapshot & at, ContactDecision & out) const noexcept;
 
   // mode_choice.cpp

@@ -85,6 +85,8 @@ constexpr double kConeRounding = 1e-13;
 constexpr double kContradiction = 1e-12;
 /// [1] Motion of a row without force, relative to ConeProblem::size, below which it rests.
 constexpr double kConeRest = 1e-10;
+/// [1] The same of rows that forces hold; above the residual of the solution, kSolved.
+constexpr double kHeld = 1e-9;
 /// [1] Change of a sweep relative to the largest force at which sweeps have settled.
 constexpr double kSweep = 1e-14;
 /// [N] Forces beyond this mean that sweeps diverge.
@@ -140,8 +142,10 @@ constexpr double kSmallestStep = 1e-14;
 constexpr double kSameEnd = 1e-10;
 /// [1] Relative to the step or the output interval; times this close are the same.
 constexpr double kGrid = 1e-9;
-/// [1] Part of a run that kManyEvents must take; otherwise the run would hardly ever end.
+/// [1] Part of a run that kManySteps must take, or of the initial step that each of them must take;
+/// otherwise the run would hardly ever end.
 constexpr double kLeastPart = 1e-4;
+constexpr double kLeastStep = 1e-3;
 /// [1] Step of differences for the Jacobian of stiff steps: round-off of 1e-16 and curvature are
 /// both 1e-8 of a derivative.
 constexpr double kStateDifference = 1e-8;
@@ -192,8 +196,8 @@ constexpr int kHalvings = 40;
 constexpr int kRootBits = 50;
 /// Events without time passing, beyond which nothing will change any more.
 constexpr int kEventsAtOnce = 200;
-/// Events that must take at least kLeastPart of a run.
-constexpr int kManyEvents = 100000;
+/// Adaptive steps, those that end with an event included, after which progress is checked.
+constexpr int kManySteps = 50000;
 /// Trials of a stiff step.
 constexpr int kStiffTrials = 100;
 

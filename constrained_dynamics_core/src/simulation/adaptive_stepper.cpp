@@ -25,7 +25,9 @@ AdaptiveStepper::AdaptiveStepper(SimulationCore & of, double until)
   x_(static_cast<std::size_t>(of.x_.size())),
   begin_(x_),
   slope_(x_),
-  least_advance_(tolerance::kLeastPart * (until - of.state_.time)),
+  least_advance_(std::min(
+    tolerance::kLeastPart * (until - of.state_.time),
+    bound::kManySteps * tolerance::kLeastStep * of.options_.step)),
   advanced_from_(of.state_.time)
 {
 }
@@ -43,6 +45,7 @@ Status AdaptiveStepper::guarded(const Function & function)
   }
   catch (const boost::numeric::odeint::odeint_error &)
   {
+    of_.counts_.has_stalled = true;
     return Status::kNotConverged;
   }
 }
@@ -89,6 +92,7 @@ Advance AdaptiveStepper::make(double limit)
       step_end_ = span.second;
       if (!(step_end_ - span.first > tolerance::kSmallestStep * std::max(1.0, std::abs(step_end_))))
       {
+        of_.counts_.has_stalled = true;
         return Status::kNotConverged;
       }
       begin_ = stepper_.begin_state();
@@ -160,7 +164,7 @@ Status AdaptiveStepper::arrive(const Advance & made)
         {
           stepper_.initialize(x_, step_end_, stepper_.current_time_step());
         }
-        return Status::kOk;
+        return check_progress(step_end_, false);
       }
       if (!(made.time > start_))
       {
@@ -182,29 +186,24 @@ Status AdaptiveStepper::arrive(const Advance & made)
         of_.book_->add_dopri_step(start_, made.time, made.time, view_of(begin_), of_.workspace());
       }
       accept(made.time);
-      return stop_endless(made.time);
+      return check_progress(made.time, true);
     });
 }
 
-/// kNotConverged where events follow each other without time passing, or with hardly any.
-Status AdaptiveStepper::stop_endless(double time)
+/// kNotConverged where events follow each other without time passing, or steps with hardly any.
+Status AdaptiveStepper::check_progress(double time, bool is_event)
 {
   const double least = tolerance::kNoProgress * std::max(1.0, std::abs(start_));
-  at_once_ = time > start_ + least ? 0 : at_once_ + 1;
-  if (at_once_ > bound::kEventsAtOnce)
+  at_once_ = is_event && !(time > start_ + least) ? at_once_ + 1 : 0;
+  bool goes_on = at_once_ <= bound::kEventsAtOnce;
+  if (++steps_ == bound::kManySteps)
   {
-    return Status::kNotConverged;
-  }
-  if (++events_ == bound::kManyEvents)
-  {
-    if (time - advanced_from_ < least_advance_)
-    {
-      return Status::kNotConverged;
-    }
-    events_ = 0;
+    goes_on = goes_on && time - advanced_from_ >= least_advance_;
+    steps_ = 0;
     advanced_from_ = time;
   }
-  return Status::kOk;
+  of_.counts_.has_stalled = !goes_on;
+  return goes_on ? Status::kOk : Status::kNotConverged;
 }
 
 Status AdaptiveStepper::depart(const Advance & made)

@@ -42,7 +42,7 @@ private:
   void book(double time);
   void begin_phase();
   void accept(double time);
-  Status stop_endless(double time);
+  Status check_progress(double time, bool is_event);
   template <typename Function>
   Status guarded(const Function & function);
 
@@ -57,9 +57,9 @@ private:
   StateVector x_;
   StateVector begin_;
   StateVector slope_;
-  int at_once_ = 0;  // events without time passing
-  int events_ = 0;
-  double least_advance_;  // of kManyEvents [s]
+  int at_once_ = 0;       // events without time passing
+  int steps_ = 0;         // since the last check
+  double least_advance_;  // of kManySteps [s]
   double advanced_from_;  // [s]
 };
 

@@ -74,16 +74,16 @@ double EventSearch::find(double end)
     stepper_.calc_state(time, x_);
     evaluate(time);
     read(now_);
-    suspects_.clear();
-    for (std::size_t i = 0; i < now_.size(); ++i)
+    find_suspects();
+    double first = kNever;
+    if (!shared_.empty() && !of_.decision_.can_hold(of_.modes_, of_.controlled_))
     {
-      root_[i] = kNever;
-      if (now_[i] < -event_tolerance(of_.view(), static_cast<int>(i)))
+      first = locate_hold(time_, time);
+      for (const int i : shared_)
       {
-        suspects_.push_back(static_cast<int>(i));
+        root_[static_cast<std::size_t>(i)] = first;
       }
     }
-    double first = kNever;
     for (const int i : suspects_)
     {
       root_[static_cast<std::size_t>(i)] = locate(i, time_, time);
@@ -104,6 +104,37 @@ double EventSearch::find(double end)
   of_.forces_.commit(of_.modes_, of_.workspace());
   turning_rate_ = of_.forces_.turning_rate(of_.modes_, of_.workspace());
   return kNever;
+}
+
+/// Functions that have ended; apart those of shared loads, which end only together.
+void EventSearch::find_suspects()
+{
+  const ContactView at = of_.view();
+  suspects_.clear();
+  shared_.clear();
+  for (std::size_t i = 0; i < now_.size(); ++i)
+  {
+    root_[i] = kNever;
+    const int index = static_cast<int>(i);
+    if (now_[i] < -event_tolerance(at, index))
+    {
+      (shares_load(at, index) ? shared_ : suspects_).push_back(index);
+    }
+  }
+}
+
+/// Time between two times from which on redundant contacts cannot share their loads any longer.
+double EventSearch::locate_hold(double low, double high)
+{
+  const double close = tolerance::kSameTime * std::max(1.0, std::abs(high));
+  for (int k = 0; k < bound::kHalvings && high - low > close; ++k)
+  {
+    const double middle = 0.5 * (low + high);
+    stepper_.calc_state(middle, x_);
+    evaluate(middle);
+    (of_.decision_.can_hold(of_.modes_, of_.controlled_) ? low : high) = middle;
+  }
+  return high;
 }
 
 /// Time at which event function i ends between two times; +∞: it does not.

@@ -34,6 +34,8 @@ private:
   double locate(int i, double low, double high);
   bool locate_touching(int i, double high, double & low, double & at_low, double & found);
   double locate_return(int i, double low, double high);
+  void find_suspects();
+  double locate_hold(double low, double high);
 
   SimulationCore & of_;
   PhaseStepper & stepper_;
@@ -41,6 +43,7 @@ private:
   std::vector<double> now_;
   std::vector<double> root_;
   std::vector<int> suspects_;
+  std::vector<int> shared_;
   StateVector x_;
   Eigen::VectorXd slope_;
   double time_ = 0.0;

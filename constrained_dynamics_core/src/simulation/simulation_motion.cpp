@@ -48,7 +48,11 @@ void SimulationCore::store(double time, const ConstVectorRef & x) noexcept CD_NO
 Status SimulationCore::evaluate() noexcept CD_NONBLOCKING
 {
   load(x_);
-  const Status status = derivative(state_.time, x_, slope_);
+  Status status = derivative(state_.time, x_, slope_);
+  if (has_output(status) && !model_.is_empty())
+  {
+    status = worse(status, decision_.share_within_bounds(modes_, forces_, controlled_));
+  }
   last_status_ = has_output(mode_status_) ? status : mode_status_;
   return last_status_;
 }

@@ -249,11 +249,6 @@ TEST_P(RandomStarts, when_run_expect_an_end_within_measure_and_no_energy_from_ev
   {
     GTEST_SKIP() << "example-robot-data is not installed";
   }
-  const bool is_slow = std::string(kind.name) == "stack" && std::string(integrator) == "dopri5";
-  if (is_slow && !is_campaign())
-  {
-    GTEST_SKIP() << "skipped: five boxes with located events take minutes; see make campaign";
-  }
   const int count = is_campaign() ? kind.many : kind.few;
   const unsigned first = 1000;
   std::vector<long> evaluations;
@@ -330,7 +325,7 @@ constexpr Kind kBox = {"box", box, 20, 500, false};
 constexpr Kind kSolo12 = {"solo12", solo12, 4, 100, true};
 constexpr Kind kGo2 = {"go2", go2, 4, 100, true};
 constexpr Kind kTwoBoxes = {"two_boxes", stack<2>, 4, 100, false};
-constexpr Kind kThreeBoxes = {"three_boxes", stack<3>, 1, 30, false};
+constexpr Kind kThreeBoxes = {"three_boxes", stack<3>, 2, 30, false};
 constexpr Kind kStack = {"stack", stack<5>, 1, 100, false};
 
 INSTANTIATE_TEST_SUITE_P(

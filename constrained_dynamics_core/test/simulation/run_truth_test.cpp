@@ -542,6 +542,20 @@ run: {until: 2, integrator: dopri5, output_interval: 1}
   EXPECT_EQ(done.times.size(), 1U);
 }
 
+TEST(RunEnd, when_adaptive_steps_hardly_advance_expect_an_end_that_says_so)
+{
+  // 1e10 oscillations a second: the run would take some 1e11 steps.
+  const Recorded done = simulate(
+    "{system: {coordinates: [x], kinetic: dx^2/2, force: {x: '1e10*sin(1e10*t)'}}, "
+    "run: {until: 1, step: 0.001, integrator: dopri5}}");
+  EXPECT_EQ(done.result.status, Status::kNotConverged);
+  EXPECT_TRUE(done.result.has_stalled);
+  EXPECT_FALSE(done.result.completed);
+  EXPECT_GT(done.result.time, 0.0);
+  EXPECT_LT(done.result.time, 1e-4);
+  EXPECT_LT(done.result.evaluations, 1000000);
+}
+
 TEST(RunEnd, when_asked_to_stop_expect_the_last_state_shown)
 {
   for (const std::string & integrator : kIntegrators)

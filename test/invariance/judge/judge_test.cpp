@@ -298,6 +298,24 @@ TEST(Judge, when_the_only_row_says_nothing_expect_rank_zero)
   EXPECT_LT(alone.singular_values[0], 1e-15);
 }
 
+TEST(Judge, when_a_row_cancels_in_a_driven_speed_expect_it_to_say_nothing)
+{
+  const std::string text = R"yaml(
+system:
+  coordinates: [x, y]
+  kinetic: (dx^2 + dy^2)/2
+  control_states: {second: [length]}
+constraints:
+  - {name: cable, type: formula, level: position, rows: [x^2 + y^2 - length^2]}
+  - {name: nothing, type: formula, level: velocity, rows: [2*dlength - 2*dlength + 1e-16*dy]}
+inputs: {ddlength: 0}
+)yaml";
+  const Verdict verdict = judged(text, {0.0, {0.6, -0.8, 1.0}, {0.4, 0.3, 0.0}, {0.0}});
+  EXPECT_EQ(verdict.rank_exact, 1);
+  EXPECT_EQ(verdict.rank_regular, 1);
+  EXPECT_LT(verdict.singular_values[1], 1e-15);
+}
+
 TEST(Judge, when_rows_are_almost_dependent_expect_their_angle)
 {
   for (const double angle : {1e-15, 1e-11, 1e-6})

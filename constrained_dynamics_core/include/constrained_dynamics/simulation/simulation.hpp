@@ -73,6 +73,8 @@ struct RunResult
   /// Estimated error of all steps (E31), relative to the largest speeds and displacements.
   double step_error = 0.0;
   bool is_accurate = true;  ///< both are within SimulationOptions::error_tolerance
+  /// Adaptive steps or events came without progress in time: the reason of kNotConverged.
+  bool has_stalled = false;
   /// Rows that lost rank, that contradicted each other, and that could not be satisfied.
   RowTrouble singular_rows;
   RowTrouble inconsistent_rows;

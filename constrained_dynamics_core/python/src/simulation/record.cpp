@@ -137,6 +137,9 @@ void bind_record(nb::module_ & module)
       "step_error", &RunResult::step_error,
       "estimate of what all steps did wrong, relative to the largest speeds and displacements")
     .def_ro("is_accurate", &RunResult::is_accurate, "both are within error_tolerance")
+    .def_ro(
+      "has_stalled", &RunResult::has_stalled,
+      "adaptive steps or events came without progress in time")
     .def_ro("singular_rows", &RunResult::singular_rows)
     .def_ro("inconsistent_rows", &RunResult::inconsistent_rows)
     .def_ro("unmet_rows", &RunResult::unmet_rows)
