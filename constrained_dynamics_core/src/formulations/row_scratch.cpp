@@ -7,6 +7,9 @@
 #include <cmath>
 #include <limits>
 
+#include "clones.hpp"
+#include "formulations/columns.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -66,14 +69,12 @@ void RowScratch::expand(const ConstVectorRef & independent) noexcept CD_NONBLOCK
   const Eigen::Index p = speed_count() - r;
   const Eigen::VectorXi & order = factorisation.order();
   const auto K = factorisation.dependency();
+  auto dependent = row_terms.head(r);
+  dependent = particular.head(r);
+  columns::add_product(dependent.data(), K.data(), K.outerStride(), independent.data(), r, p);
   for (Eigen::Index i = 0; i < r; ++i)
   {
-    double dependent = particular(i);
-    for (Eigen::Index j = 0; j < p; ++j)
-    {
-      dependent += K(i, j) * independent(j);
-    }
-    acceleration(order(i)) = dependent;
+    acceleration(order(i)) = dependent(i);
   }
   for (Eigen::Index i = 0; i < p; ++i)
   {
@@ -143,8 +144,8 @@ Status RowScratch::finish(
 /// the row is made of. Measured row by row: beside huge accelerations a contradiction of small ones
 /// would be lost. What redundant rows miss because they drifted off the manifold is measured
 /// against all rows: such a row may consist of its drift alone.
-double RowScratch::worst_contradiction(const RowProblem & problem, double row_size) noexcept
-  CD_NONBLOCKING
+CD_CLONES double RowScratch::worst_contradiction(
+  const RowProblem & problem, double row_size) noexcept CD_NONBLOCKING
 {
   const Eigen::Index m = problem.rows.rows();
   const Eigen::Index n = problem.rows.cols();
@@ -158,15 +159,20 @@ double RowScratch::worst_contradiction(const RowProblem & problem, double row_si
   row_miss.head(m) = -problem.bias;
   row_terms.head(m) = problem.bias.cwiseAbs();
   row_freed.head(m).setZero();
+  double * __restrict miss = row_miss.data();
+  double * __restrict terms = row_terms.data();
+  double * __restrict free = row_freed.data();
   for (Eigen::Index j = 0; j < n; ++j)
   {
     const double freed = root(j) > 0.0 ? force / root(j) : 0.0;
+    const double * column = problem.rows.col(j).data();
+    const double along = acceleration(j);
     for (Eigen::Index i = 0; i < m; ++i)
     {
-      const double term = problem.rows(i, j) * acceleration(j);
-      row_miss(i) += term;
-      row_terms(i) += std::abs(term);
-      row_freed(i) += std::abs(problem.rows(i, j)) * freed;
+      const double term = column[i] * along;
+      miss[i] += term;
+      terms[i] += std::abs(term);
+      free[i] += std::abs(column[i]) * freed;
     }
   }
   // Rounding contradicts nothing: that of all rows, which are factored together; that of forces
@@ -180,11 +186,11 @@ double RowScratch::worst_contradiction(const RowProblem & problem, double row_si
   for (Eigen::Index i = 0; i < m; ++i)
   {
     const double scale = problem.row_scale(i);
-    const double miss = scale * std::abs(row_miss(i));
-    if (miss > noise + kRoundings * scale * row_freed(i))
+    const double missed = scale * std::abs(row_miss(i));
+    if (missed > noise + kRoundings * scale * row_freed(i))
     {
       const double own = scale * row_terms(i) + problem.speed_square;
-      worst = std::max(worst, miss / (miss > noise + drift ? own : std::max(own, size)));
+      worst = std::max(worst, missed / (missed > noise + drift ? own : std::max(own, size)));
     }
   }
   return worst;
