@@ -91,10 +91,9 @@ bench: ## time the library and its peers on the same systems: out/bench/bench.js
 	@.venv/bin/python -B constrained_dynamics_core/bench/run_bench.py build/bench/bin/cd_bench out/bench \
 	  $(if $(filter quick,$(BENCH)),--quick)
 	@echo "== run: a whole servo cycle"
-	@build/bench/bin/cd_servo_bench --benchmark_repetitions=$(if $(filter quick,$(BENCH)),3,9) \
-	  --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true \
-	  --benchmark_min_time=0.05 --benchmark_out=out/bench/servo.json --benchmark_out_format=json 2>/dev/null
-	@echo "== written: out/bench/bench.json out/bench/table.md out/bench/servo.json"
+	@.venv/bin/python -B constrained_dynamics_core/bench/run_servo_bench.py build/bench/bin/cd_servo_bench out/bench \
+	  --tsid .venv-tsid/bin/python $(if $(filter quick,$(BENCH)),--quick)
+	@echo "== written: out/bench/bench.json out/bench/table.md out/bench/servo.json out/bench/servo.md"
 
 gallery: ## build a site of all scenarios and of the figures of the literature: out/gallery
 	@CD_SKIP_ROS=1 setup/setup.sh --gallery

@@ -30,10 +30,14 @@ fail() {
 package_lists=(setup/debian-packages.txt)
 additions=()
 lint_only=
+bench=
 for argument in "$@"; do
   case "$argument" in
     --sanitizers) package_lists+=(setup/debian-packages-sanitizers.txt) ;;
-    --bench) package_lists+=(setup/debian-packages-bench.txt) ;;
+    --bench)
+      package_lists+=(setup/debian-packages-bench.txt)
+      bench=1
+      ;;
     --docs)
       package_lists+=(setup/debian-packages-docs.txt)
       additions+=(docs)
@@ -203,6 +207,13 @@ for addition in "${additions[@]}"; do
     printf '%s\n' "$wanted" >"$stamp"
   fi
 done
+
+# TSID has wheels for one kind of processor, and needs another Pinocchio.
+case "${bench:-no}-$(uname -s)-$(uname -m)" in
+  no-*) ;;
+  1-Linux-x86_64) make_environment .venv-tsid setup/requirements-tsid.txt 3.11 "of TSID" ;;
+  *) say "no wheels of TSID for $(uname -m): it is left out of the benchmark" ;;
+esac
 
 # ROS 2 for machines without it. PyPI has its wheels for two kinds of processors and some versions of Python.
 ros_python=$("$venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 // A whole cycle of a servo law (terms, passive rows, servo rows, torques, forces) beside what every
-// controller with a model pays: RNEA and CRBA of the same robot by Pinocchio.
-#include <algorithm>
+// controller with a model pays: RNEA and CRBA of the same robot by Pinocchio. run_servo_bench.py
+// runs it, and TSID on the same humanoid (tsid_cycle.py).
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -25,16 +25,15 @@ namespace constrained_dynamics::bench
 namespace
 {
 
-double smallest(const std::vector<double> & values)
-{
-  return *std::min_element(values.begin(), values.end());
-}
+const char * const kHumanoid = "talos_data/robots/talos_reduced.urdf";
 
 /// A servo law at the initial state of a scenario.
 struct Cycle
 {
-  Cycle(const std::string & name, const std::string & hand)
-  : scenario(Scenario::load(std::string(CD_CONFIG) + "/scenarios/" + name + ".yaml"))
+  Cycle(
+    const std::string & name, const std::string & hand,
+    const std::vector<std::string> & overrides = {})
+  : scenario(Scenario::load(std::string(CD_CONFIG) + "/scenarios/" + name + ".yaml", overrides))
   {
     law = scenario.servo_law();
     if (!law)
@@ -64,6 +63,9 @@ struct Cycle
     }
     state.counters["passive_rows"] = scenario.dynamics()->constraints().row_count();
     state.counters["servo_rows"] = law->row_count();
+    state.counters["limited"] = workspace->result().limited ? 1 : 0;
+    // Which robot a peer is to load.
+    state.SetLabel(std::string(CD_EXAMPLE_ROBOT_DATA) + "/" + kHumanoid);
   }
 
   Scenario scenario;
@@ -129,18 +131,26 @@ int main(int argc, char ** argv)
   benchmark::Initialize(&argc, argv);
   Cycle arm("panda_cutter", "blade");
   Cycle humanoid("talos_balance", "");
+  // As the peer: trunk and posture share a level.
+  const std::vector<std::string> weighted{
+    "servo.posture.priority=1", "servo.trunk.weight=1", "servo.posture.weight=0.1"};
+  Cycle two_levels("talos_balance", "", weighted);
+  std::vector<std::string> tight = weighted;
+  tight.emplace_back("servo_law.limits.effort=40");
+  Cycle limited("talos_balance", "", tight);
   Terms arm_terms(
     "panda_description/urdf/panda.urdf", false, {"panda_finger_joint1", "panda_finger_joint2"});
-  Terms humanoid_terms("talos_data/robots/talos_reduced.urdf", true, {});
+  Terms humanoid_terms(kHumanoid, true, {});
   const auto add = [](const char * name, auto & what)
   {
     benchmark::RegisterBenchmark(name, [&what](benchmark::State & state) { what.run(state); })
-      ->Unit(benchmark::kMicrosecond)
-      ->ComputeStatistics("min", smallest);
+      ->Unit(benchmark::kMicrosecond);
   };
   add("panda/servo_cycle", arm);
   add("panda/rnea_and_crba", arm_terms);
   add("talos/servo_cycle", humanoid);
+  add("talos/two_levels", two_levels);
+  add("talos/limited", limited);
   add("talos/rnea_and_crba", humanoid_terms);
   benchmark::RunSpecifiedBenchmarks();
   return 0;

@@ -123,6 +123,27 @@ def test_levels_expect_the_first_kept_and_the_second_to_give_way(arm):
     np.testing.assert_allclose(servo.solution.acceleration, 0.0, atol=1e-9)
 
 
+def test_weights_expect_numpys_least_squares(arm):
+    system, tip = arm
+    still = cd.RowServo(cd.JointPosition("still", system, {"joint1": 0.4, "joint2": 0.7, "joint3": -0.5}))
+    law = cd.ServoLaw(cd.Dynamics(system), [cd.ServoTask(tip, weight=9.0), cd.ServoTask(still)])
+    servo = cd.ServoWorkspace(law, cd.State(Q, np.zeros(3)))
+    servo.reference("tip").position[0] += 0.1
+    for weight in (9.0, 0.25):
+        servo.set_weight("tip", weight)
+        assert servo.weight("tip") == weight and law.evaluate(Q, np.zeros(3), workspace=servo) == cd.Status.INCONSISTENT
+        mass, _, inputs, _, _, _ = matrices(system, Q, np.zeros(3))
+        s = np.array(servo.rows.jacobian) @ np.linalg.solve(mass, inputs)
+        z = s @ servo.result.inputs - servo.result.residual
+        root = np.sqrt(np.r_[np.full(2, weight), np.ones(3)])
+        expected = np.linalg.lstsq(root[:, None] * s, root * z, rcond=None)[0]
+        np.testing.assert_allclose(servo.result.inputs, expected, rtol=1e-9, atol=1e-9)
+    with pytest.raises(ValueError, match="allowed: 1e-6 to 1e6"):
+        servo.set_weight("tip", 0.0)
+    with pytest.raises(ValueError, match="'tip': weight is -1; allowed"):
+        cd.ServoLaw(cd.Dynamics(system), [cd.ServoTask(tip, weight=-1.0)])
+
+
 def test_limits_expect_torques_within_and_status(arm):
     system, tip = arm
     limits = cd.InputLimits(lower=[-5, -5, -5], upper=[5, 5, 5], rate=[50, 50, 50])

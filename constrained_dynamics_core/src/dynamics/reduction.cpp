@@ -19,7 +19,8 @@ Reduction::Reduction(const Dynamics & dynamics)
   const Eigen::Index l = system.input_count();
   const Eigen::Index m = dynamics.constraints().row_count();
   kane_ = std::make_unique<KaneScratch>(system.speed_count(), dynamics.constraints().row_count());
-  kane_->responses.setZero(n, l);
+  kane_->responses.setZero(l, n);
+  kane_->transposed.setZero(l, n);
   free_acceleration_.setZero(n);
   input_response_.setZero(n, l);
   free_multipliers_.setZero(m);
@@ -38,11 +39,13 @@ void Reduction::respond(const ConstMatrixRef & forces, MatrixRef accelerations) 
   CD_NONBLOCKING
 {
   // In parts of at most as many columns as there is memory for.
-  const Eigen::Index most = kane_->responses.cols();
+  Eigen::MatrixXd & transposed = kane_->transposed;
+  const Eigen::Index most = transposed.rows();
   for (Eigen::Index begin = 0; begin < forces.cols(); begin += most)
   {
     const Eigen::Index count = std::min(most, forces.cols() - begin);
-    kane_->respond(forces.middleCols(begin, count), accelerations.middleCols(begin, count));
+    kane_->respond(forces.middleCols(begin, count), transposed.topRows(count));
+    accelerations.middleCols(begin, count) = transposed.topRows(count).transpose();
   }
 }
 
@@ -77,7 +80,7 @@ Status Reduction::reduce(Evaluation & evaluation, ReductionParts parts) noexcept
   free_acceleration_ = kane_->acceleration;
   if (evaluation.system().driven_speeds().empty())
   {
-    kane_->respond(terms.input_matrix, input_response_);
+    respond(terms.input_matrix, input_response_);
     if (parts.effort)
     {
       multiply(terms.input_matrix.transpose(), input_response_, effort_metric_);
@@ -147,8 +150,10 @@ void Reduction::respond_driven(const Evaluation & evaluation) noexcept CD_NONBLO
 void Reduction::find_forces(const Evaluation & evaluation) noexcept CD_NONBLOCKING
 {
   const int m = evaluation.active_row_count;
+  const Eigen::Index r = kane_->rank();
   const SystemTerms & terms = evaluation.system_data->terms;
   const auto weight = evaluation.active_weight.head(m);
+  const Eigen::VectorXi & order = kane_->factorisation.order();
   auto active = row_column_.head(m);
   const auto scatter = [&](VectorRef out) noexcept
   {
@@ -158,12 +163,7 @@ void Reduction::find_forces(const Evaluation & evaluation) noexcept CD_NONBLOCKI
       out(evaluation.active_rows(k)) = active(k);
     }
   };
-  const auto scatter_column = [&](VectorRef out) noexcept
-  {
-    kane_->factorisation.multipliers(column_, weight, active);  // (E8)
-    scatter(out);
-  };
-  null_count_ = m - static_cast<int>(kane_->rank());
+  null_count_ = m - static_cast<int>(r);
   for (int i = 0; i < null_count_; ++i)
   {
     kane_->factorisation.multiplier_null_vector(i, active);
@@ -171,12 +171,23 @@ void Reduction::find_forces(const Evaluation & evaluation) noexcept CD_NONBLOCKI
   }
   column_ = -evaluation.force;
   column_.noalias() += terms.mass_matrix * free_acceleration_;
-  scatter_column(free_multipliers_);
-  for (Eigen::Index j = 0; j < input_response_.cols(); ++j)
+  kane_->factorisation.multipliers(column_, weight, active);  // (E8)
+  scatter(free_multipliers_);
+  // λ is linear in the forces Q Y − G, and those at the dependent speeds determine it.
+  multiplier_response_.setZero();
+  for (Eigen::Index k = 0; k < r && input_response_.cols() > 0; ++k)
   {
-    column_ = -terms.input_matrix.col(j);
-    column_.noalias() += terms.mass_matrix * input_response_.col(j);
-    scatter_column(multiplier_response_.col(j));
+    column_.setZero();
+    column_(order(k)) = 1.0;
+    kane_->factorisation.multipliers(column_, weight, active);
+    auto forces = kane_->transposed.col(0);
+    column_ = terms.mass_matrix.row(order(k)).transpose();
+    forces.noalias() = input_response_.transpose() * column_;
+    forces -= terms.input_matrix.row(order(k)).transpose();
+    for (int i = 0; i < m; ++i)
+    {
+      multiplier_response_.row(evaluation.active_rows(i)) += active(i) * forces.transpose();
+    }
   }
 }
 

@@ -10,6 +10,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Householder>
 
+#include "clones.hpp"
+#include "formulations/columns.hpp"
 #include "formulations/householder.hpp"
 
 namespace constrained_dynamics
@@ -37,9 +39,11 @@ bool is_symmetric(const ConstMatrixRef & matrix, double size) noexcept
 /// Cholesky in the lower triangle. False where the matrix is not positive definite to rounding.
 bool factor_positive(MatrixRef matrix, VectorRef diagonal) noexcept
 {
+  constexpr Eigen::Index kSmall = 64;  // beyond, Eigen's blocks gain more than they cost
   diagonal = matrix.diagonal();
-  const Eigen::LLT<MatrixRef> cholesky(matrix);
-  if (cholesky.info() != Eigen::Success)
+  if (
+    diagonal.size() < kSmall ? !columns::cholesky(matrix)
+                             : Eigen::LLT<MatrixRef>(matrix).info() != Eigen::Success)
   {
     return false;
   }
@@ -140,39 +144,16 @@ void ReducedInertia::solve(VectorRef x) noexcept CD_NONBLOCKING
     lu_.solve(x);
     return;
   }
-  const auto reduced = matrix(x.size());
-  reduced.triangularView<Eigen::Lower>().solveInPlace(x);
-  reduced.triangularView<Eigen::Lower>().transpose().solveInPlace(x);
+  const auto L = matrix(x.size());
+  columns::divide_by_lower(L.data(), L.outerStride(), x.data(), x.size());
+  columns::divide_by_lower_transpose(L.data(), L.outerStride(), x.data(), x.size());
 }
 
 void ReducedInertia::solve_columns(MatrixRef x) noexcept CD_NONBLOCKING
 {
-  const Eigen::Index p = x.rows();
-  if (!symmetric_)
-  {
-    for (Eigen::Index j = 0; j < x.cols(); ++j)
-    {
-      lu_.solve(x.col(j));
-    }
-    return;
-  }
-  const auto L = matrix(p);
   for (Eigen::Index j = 0; j < x.cols(); ++j)
   {
-    auto column = x.col(j);
-    for (Eigen::Index k = 0; k < p; ++k)
-    {
-      const double value = column(k) / L(k, k);
-      column(k) = value;
-      if (value != 0.0)
-      {
-        column.tail(p - k - 1) -= value * L.col(k).tail(p - k - 1);
-      }
-    }
-    for (Eigen::Index k = p - 1; k >= 0; --k)
-    {
-      column(k) = (column(k) - L.col(k).tail(p - k - 1).dot(column.tail(p - k - 1))) / L(k, k);
-    }
+    solve(x.col(j));
   }
 }
 
@@ -233,7 +214,8 @@ RangeFactorisation::RangeFactorisation(int max_rows, int max_cols)
 {
 }
 
-void RangeFactorisation::factor(Eigen::Index rows, Eigen::Index cols) noexcept CD_NONBLOCKING
+CD_CLONES void RangeFactorisation::factor(Eigen::Index rows, Eigen::Index cols) noexcept
+  CD_NONBLOCKING
 {
   rows_ = rows;
   cols_ = cols;
@@ -251,7 +233,7 @@ void RangeFactorisation::factor(Eigen::Index rows, Eigen::Index cols) noexcept C
   }
 }
 
-double RangeFactorisation::factor_pivoted(
+CD_CLONES double RangeFactorisation::factor_pivoted(
   Eigen::Index rows, Eigen::Index cols, Eigen::Index rank,
   Eigen::Ref<Eigen::VectorXi> order) noexcept CD_NONBLOCKING
 {
@@ -279,11 +261,15 @@ double RangeFactorisation::factor_pivoted(
         factor_.col(k).segment(k + 1, rows - k - 1), reflectors_(k));
     }
   }
-  return rank < rows && rank < cols ? factor_.block(rank, rank, rows - rank, cols - rank).norm()
-                                    : 0.0;
+  double left = 0.0;
+  for (Eigen::Index j = rank; j < cols && rank < rows; ++j)
+  {
+    left += factor_.col(j).segment(rank, rows - rank).squaredNorm();
+  }
+  return std::sqrt(left);
 }
 
-void RangeFactorisation::apply(MatrixRef x) noexcept CD_NONBLOCKING
+CD_CLONES void RangeFactorisation::apply(MatrixRef x) noexcept CD_NONBLOCKING
 {
   for (Eigen::Index k = cols_ - 1; k >= 0; --k)
   {
@@ -292,7 +278,7 @@ void RangeFactorisation::apply(MatrixRef x) noexcept CD_NONBLOCKING
   }
 }
 
-void RangeFactorisation::apply_transpose(VectorRef x) noexcept CD_NONBLOCKING
+CD_CLONES void RangeFactorisation::apply_transpose(VectorRef x) noexcept CD_NONBLOCKING
 {
   for (Eigen::Index k = 0; k < cols_; ++k)
   {
@@ -302,20 +288,12 @@ void RangeFactorisation::apply_transpose(VectorRef x) noexcept CD_NONBLOCKING
 
 void RangeFactorisation::divide(VectorRef x) const noexcept CD_NONBLOCKING
 {
-  if (cols_ == 0)
-  {
-    return;
-  }
-  factor_.topLeftCorner(cols_, cols_).triangularView<Eigen::Upper>().solveInPlace(x);
+  columns::divide_by_upper(factor_.data(), factor_.outerStride(), x.data(), cols_);
 }
 
 void RangeFactorisation::divide_by_transpose(VectorRef x) const noexcept CD_NONBLOCKING
 {
-  if (cols_ == 0)
-  {
-    return;
-  }
-  factor_.topLeftCorner(cols_, cols_).triangularView<Eigen::Upper>().transpose().solveInPlace(x);
+  columns::divide_by_upper_transpose(factor_.data(), factor_.outerStride(), x.data(), cols_);
 }
 
 }  // namespace constrained_dynamics

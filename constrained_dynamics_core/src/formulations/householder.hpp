@@ -7,24 +7,25 @@
 
 #include <Eigen/Core>
 
+#include "formulations/columns.hpp"
+
 namespace constrained_dynamics
 {
 
-/// columns ← (I − τ v vᵀ) columns with v = [1; essential], column by column. Factors of 2 × 3,
-/// 6 × 9, 12 × 30 and 24 × 44 numbers take 0.03, 0.2, 1.4 and 5.8 µs this way, 0.1, 0.6, 2.5 and
-/// 7.7 µs with Eigen's applyHouseholderOnTheLeft, and 0.2, 0.9, 4.1 and 13 µs with its
-/// ColPivHouseholderQR, which besides allocates whenever the size changes.
+/// columns ← (I − τ v vᵀ) columns with v = [1; essential], column by column. Eigen's
+/// applyHouseholderOnTheLeft takes 1.3 to 3 times as long for factors of up to 24 × 44 numbers, and
+/// its ColPivHouseholderQR allocates besides whenever the size changes.
 template <typename Columns, typename Essential>
-inline void reflect(Columns && columns, const Essential & essential, double tau) noexcept
+inline void reflect(Columns && block, const Essential & essential, double tau) noexcept
 {
-  const auto tail = columns.rows() - 1;
-  for (decltype(columns.cols()) j = 0; j < columns.cols(); ++j)
+  const Eigen::Index tail = block.rows() - 1;
+  const double * v = essential.data();
+  for (Eigen::Index j = 0; j < block.cols(); ++j)
   {
-    auto column = columns.col(j);
-    auto rest = column.tail(tail);
-    const double size = tau * (column(0) + essential.dot(rest));
-    column(0) -= size;
-    rest -= size * essential;
+    double * column = block.col(j).data();
+    const double size = tau * (column[0] + columns::dot(v, column + 1, tail));
+    column[0] -= size;
+    columns::add(column + 1, -size, v, tail);
   }
 }
 
@@ -35,7 +36,8 @@ inline std::pair<Eigen::Index, double> longest_column(const Matrix & matrix) noe
   std::pair<Eigen::Index, double> longest{0, -1.0};
   for (Eigen::Index j = 0; j < matrix.cols(); ++j)
   {
-    const double norm = matrix.col(j).squaredNorm();
+    const double * column = matrix.col(j).data();
+    const double norm = columns::dot(column, column, matrix.rows());
     if (norm > longest.second)
     {
       longest = {j, norm};

@@ -3,59 +3,32 @@
 
 #include "kane_scratch.hpp"
 
+#include <algorithm>
+
+#include "clones.hpp"
+#include "formulations/columns.hpp"
+
 namespace constrained_dynamics
 {
 
 KaneScratch::KaneScratch(int speed_count, int max_row_count)
 : RowScratch(speed_count, max_row_count),
   mass(Eigen::MatrixXd::Zero(speed_count, speed_count)),
-  force(Eigen::VectorXd::Zero(speed_count)),
   mass_a2(Eigen::MatrixXd::Zero(speed_count, speed_count)),
+  dependency_transpose(Eigen::MatrixXd::Zero(speed_count, std::min(speed_count, max_row_count))),
   reduced(speed_count),
   remaining(Eigen::VectorXd::Zero(speed_count)),
   independent(Eigen::VectorXd::Zero(speed_count)),
-  responses(Eigen::MatrixXd::Zero(speed_count, 0))
+  responses(Eigen::MatrixXd::Zero(0, speed_count)),
+  transposed(Eigen::MatrixXd::Zero(0, speed_count))
 {
 }
 
 bool KaneScratch::solve_reduced(const RowProblem & problem) noexcept CD_NONBLOCKING
 {
-  // Letters of the seeds: Q, h; n speeds, r of them dependent and p independent.
-  const ConstMatrixRef & Q = problem.mass_matrix;
-  const Eigen::Index n = Q.rows();
-  const Eigen::Index r = rank();
-  const Eigen::Index p = n - r;
-  const Eigen::VectorXi & order = factorisation.order();
-  const auto K = factorisation.dependency();
-  for (Eigen::Index j = 0; j < n; ++j)
-  {
-    for (Eigen::Index i = 0; i < n; ++i)
-    {
-      mass(i, j) = Q(order(i), order(j));
-    }
-    force(j) = problem.force(order(j));
-  }
-
-  // Q A2ᵀ with A2 = [Kᵀ I] (E5), then A2 Q A2ᵀ and A2 (h − Q [β; 0]).
-  auto Q_A2 = mass_a2.leftCols(p);
-  auto A2_Q_A2 = reduced.matrix(p);
-  auto w = independent.head(p);
-  Q_A2 = mass.rightCols(p);
-  remaining = force;
-  remaining.noalias() -= mass.leftCols(r) * beta();
-  w = remaining.tail(p);
-  if (r > 0)
-  {
-    Q_A2.noalias() += mass.leftCols(r) * K;
-    A2_Q_A2.noalias() = K.transpose() * Q_A2.topRows(r);
-    A2_Q_A2 += Q_A2.bottomRows(p);
-    w.noalias() += K.transpose() * remaining.head(r);
-  }
-  else
-  {
-    A2_Q_A2 = Q_A2.bottomRows(p);
-  }
-  if (!reduced.factor(p))
+  auto w = independent.head(speed_count() - rank());
+  is_symmetric = load(problem);
+  if (!(is_symmetric ? reduce_symmetric() : reduce_any()))
   {
     return false;
   }
@@ -64,41 +37,153 @@ bool KaneScratch::solve_reduced(const RowProblem & problem) noexcept CD_NONBLOCK
   return true;
 }
 
-void KaneScratch::respond(const ConstMatrixRef & forces, MatrixRef accelerations) noexcept
-  CD_NONBLOCKING
+CD_CLONES bool KaneScratch::load(const RowProblem & problem) noexcept
+{
+  // Letters of the seeds: Q, h; n speeds, r of them dependent and p independent.
+  const ConstMatrixRef & Q = problem.mass_matrix;
+  const Eigen::Index n = Q.rows();
+  const Eigen::Index r = rank();
+  const Eigen::Index p = n - r;
+  const int * order = factorisation.order().data();
+  const auto K = factorisation.dependency();
+  bool symmetric = true;
+  for (Eigen::Index j = 0; j < n; ++j)
+  {
+    const double * from = Q.data() + order[j] * Q.outerStride();
+    double * to = mass.data() + j * mass.outerStride();
+    for (Eigen::Index i = 0; i < n; ++i)
+    {
+      to[i] = from[order[i]];
+    }
+    for (Eigen::Index i = 0; i < j; ++i)
+    {
+      symmetric = symmetric && to[i] == mass(j, i);
+    }
+    remaining(j) = problem.force(order[j]);
+  }
+  auto w = independent.head(p);
+  columns::add_columns(
+    remaining.data(), mass.data(), mass.outerStride(),
+    [&](Eigen::Index k) { return -particular(k); }, n, r);
+  w = remaining.tail(p);
+  for (Eigen::Index j = 0; j < p; ++j)
+  {
+    w(j) += columns::dot(K.data() + j * K.outerStride(), remaining.data(), r);
+  }
+  return symmetric;
+}
+
+CD_CLONES bool KaneScratch::reduce_symmetric() noexcept
+{
+  // With A2 = [Kᵀ I] (E5): Kᵀ (Q_DD K + Q_DI) + Q_ID K + Q_II.
+  const Eigen::Index r = rank();
+  const Eigen::Index p = speed_count() - r;
+  const Eigen::Index stride = mass.outerStride();
+  const auto K = factorisation.dependency();
+  auto A2_Q_A2 = reduced.matrix(p);
+  for (Eigen::Index i = 0; i < p; ++i)
+  {
+    for (Eigen::Index k = 0; k < r; ++k)
+    {
+      dependency_transpose(i, k) = K(k, i);
+    }
+  }
+  for (Eigen::Index j = 0; j < p; ++j)
+  {
+    const double * K_j = K.data() + j * K.outerStride();
+    double * Q_A2 = mass_a2.data();  // Q_DD K + Q_DI of this column
+    double * column = A2_Q_A2.data() + j * A2_Q_A2.outerStride() + j;
+    const double * Q_j = mass.data() + (r + j) * stride;
+    std::copy_n(Q_j, r, Q_A2);
+    std::copy_n(Q_j + r + j, p - j, column);
+    columns::add_product(Q_A2, mass.data(), stride, K_j, r, r);
+    columns::add_product(column, mass.data() + r + j, stride, K_j, p - j, r);
+    columns::add_product(
+      column, dependency_transpose.data() + j, dependency_transpose.outerStride(), Q_A2, p - j, r);
+  }
+  for (Eigen::Index j = 0; j < p; ++j)
+  {
+    for (Eigen::Index i = j + 1; i < p; ++i)
+    {
+      A2_Q_A2(j, i) = A2_Q_A2(i, j);
+    }
+  }
+  return reduced.factor(p);
+}
+
+bool KaneScratch::reduce_any() noexcept
 {
   const Eigen::Index r = rank();
   const Eigen::Index p = speed_count() - r;
-  const Eigen::Index count = forces.cols();
-  const Eigen::VectorXi & order = factorisation.order();
   const auto K = factorisation.dependency();
-  auto w = responses.topLeftCorner(p, count);
-  for (Eigen::Index j = 0; j < count; ++j)
+  auto Q_A2 = mass_a2.leftCols(p);
+  auto A2_Q_A2 = reduced.matrix(p);
+  Q_A2 = mass.rightCols(p);
+  if (r > 0)
   {
-    for (Eigen::Index i = 0; i < p; ++i)
+    Q_A2.noalias() += mass.leftCols(r) * K;
+    A2_Q_A2.noalias() = K.transpose() * Q_A2.topRows(r);
+    A2_Q_A2 += Q_A2.bottomRows(p);
+  }
+  else
+  {
+    A2_Q_A2 = Q_A2.bottomRows(p);
+  }
+  return reduced.factor(p);
+}
+
+CD_CLONES void KaneScratch::respond(const ConstMatrixRef & forces, MatrixRef accelerations) noexcept
+  CD_NONBLOCKING
+{
+  // A row for each force, so that what belongs to one speed lies side by side.
+  const Eigen::Index r = rank();
+  const Eigen::Index p = speed_count() - r;
+  const Eigen::Index count = forces.cols();
+  const int * order = factorisation.order().data();
+  const auto K = factorisation.dependency();
+  auto w = responses.topLeftCorner(count, p);
+  for (Eigen::Index i = 0; i < p; ++i)
+  {
+    w.col(i) = forces.row(order[r + i]).transpose();
+  }
+  for (Eigen::Index k = 0; k < r; ++k)
+  {
+    // Most inputs act on one speed.
+    for (Eigen::Index j = 0; j < count; ++j)
     {
-      w(i, j) = forces(order(r + i), j);
-    }
-    for (Eigen::Index k = 0; k < r; ++k)
-    {
-      const double dependent = forces(order(k), j);
-      if (dependent != 0.0)
+      const double dependent = forces(order[k], j);
+      for (Eigen::Index i = 0; i < p && dependent != 0.0; ++i)
       {
-        w.col(j) += dependent * K.row(k).transpose();
+        w(j, i) += dependent * K(k, i);
       }
     }
   }
-  reduced.solve_columns(w);
-  for (Eigen::Index j = 0; j < count; ++j)
+  if (is_symmetric)
   {
-    for (Eigen::Index i = 0; i < p; ++i)
+    columns::divide_rows(reduced.matrix(p), w);
+  }
+  else
+  {
+    for (Eigen::Index begin = 0; begin < count; begin += mass_a2.cols())
     {
-      accelerations(order(r + i), j) = w(i, j);
+      auto part = w.middleRows(begin, std::min(mass_a2.cols(), count - begin));
+      auto right = mass_a2.topLeftCorner(p, part.rows());
+      right = part.transpose();
+      reduced.solve_columns(right);
+      part = right.transpose();
     }
-    for (Eigen::Index k = 0; k < r; ++k)
-    {
-      accelerations(order(k), j) = K.row(k).dot(w.col(j));
-    }
+  }
+  for (Eigen::Index i = 0; i < p; ++i)
+  {
+    accelerations.col(order[r + i]) = w.col(i);
+  }
+  for (Eigen::Index k = 0; k < r; ++k)
+  {
+    auto dependent = accelerations.col(order[k]);
+    dependent.setZero();
+    columns::add_columns(
+      dependent.data(), w.data(), w.outerStride(), [&](Eigen::Index i) { return K(k, i); }, count,
+      p);
   }
 }
 

@@ -20,17 +20,28 @@ public:
   /// `acceleration` of the rows that `begin` factored. False where A2 Q A2ᵀ is singular.
   bool solve_reduced(const RowProblem & problem) noexcept CD_NONBLOCKING;
 
-  /// Accelerations (n × k) that forces (n × k) add, after `solve_reduced`: A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 f.
+  /// Accelerations (k × n, a row for each force) that forces (n × k) add, after `solve_reduced`:
+  /// A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 f. At most as many forces as `responses` has rows.
   void respond(const ConstMatrixRef & forces, MatrixRef accelerations) noexcept CD_NONBLOCKING;
 
   // In partition order, dependent speeds first.
-  Eigen::MatrixXd mass;         // Q
-  Eigen::VectorXd force;        // h
-  Eigen::MatrixXd mass_a2;      // Q A2ᵀ (n × p)
-  ReducedInertia reduced;       // A2 Q A2ᵀ (p × p)
-  Eigen::VectorXd remaining;    // h − Q [β; 0]
-  Eigen::VectorXd independent;  // ẇ = u̇_I
-  Eigen::MatrixXd responses;    // of `respond`, at the independent speeds
+  Eigen::MatrixXd mass;                  // Q
+  Eigen::MatrixXd mass_a2;               // Q A2ᵀ (n × p)
+  Eigen::MatrixXd dependency_transpose;  // Kᵀ (p × r)
+  ReducedInertia reduced;                // A2 Q A2ᵀ (p × p)
+  Eigen::VectorXd remaining;             // h − Q [β; 0]
+  Eigen::VectorXd independent;           // ẇ = u̇_I
+  Eigen::MatrixXd responses;             // of `respond`, at the independent speeds (k × p)
+  Eigen::MatrixXd transposed;            // accelerations of `respond` (k × n)
+
+private:
+  bool is_symmetric = true;  // Q
+
+  /// Q and A2 (h − Q [β; 0]) in partition order. Returns whether Q is symmetric to the bit.
+  bool load(const RowProblem & problem) noexcept;
+  /// Factors A2 Q A2ᵀ. False where it is singular.
+  bool reduce_symmetric() noexcept;
+  bool reduce_any() noexcept;
 };
 
 }  // namespace constrained_dynamics

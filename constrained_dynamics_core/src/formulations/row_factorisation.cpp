@@ -7,9 +7,10 @@
 #include <cmath>
 #include <limits>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Householder>
 
+#include "clones.hpp"
+#include "formulations/columns.hpp"
 #include "formulations/householder.hpp"
 
 namespace constrained_dynamics
@@ -18,47 +19,126 @@ namespace constrained_dynamics
 namespace
 {
 
-/// Solves (Bᵀ diag(D) B) y = residual, y(i) by y(i), and hands y over to `apply`. Does nothing
-/// where the matrix is not positive definite. `gram` has its size.
-template <typename Basis, typename Residual, typename Apply>
+/// Writes the Cholesky root of Bᵀ diag(D) B, whose size `gram` has. False where that is not
+/// positive definite. `work` has as many elements as B has rows.
+template <typename Basis>
+bool factor_gram(
+  const Basis & basis, const ConstVectorRef & D, VectorRef work, MatrixRef gram) noexcept
+{
+  const Eigen::Index m = basis.rows();
+  for (Eigen::Index i = 0; i < basis.cols(); ++i)
+  {
+    work = D.cwiseProduct(basis.col(i));
+    for (Eigen::Index j = 0; j <= i; ++j)
+    {
+      gram(i, j) = columns::dot(work.data(), basis.col(j).data(), m);
+      gram(j, i) = gram(i, j);
+    }
+  }
+  return columns::cholesky(gram);
+}
+
+/// Solves L Lᵀ y = residual: `residual` writes y, and `apply` takes the solution.
+template <typename Residual, typename Apply>
 void split(
-  const Basis & basis, const ConstVectorRef & D, MatrixRef gram, VectorRef y,
-  const Residual & residual, const Apply & apply) noexcept
+  const ConstMatrixRef & L, VectorRef y, const Residual & residual, const Apply & apply) noexcept
 {
   // Rows of very different sizes make the equations ill-conditioned: solved once more, they lose
   // nothing.
   constexpr int kPasses = 2;
-  const Eigen::Index m = basis.rows();
-  const Eigen::Index k = basis.cols();
-  for (Eigen::Index i = 0; i < k; ++i)
+  for (int pass = 0; pass < kPasses; ++pass)
   {
-    for (Eigen::Index j = 0; j <= i; ++j)
-    {
-      double sum = 0.0;
-      for (Eigen::Index row = 0; row < m; ++row)
-      {
-        sum += D(row) * basis(row, i) * basis(row, j);
-      }
-      gram(i, j) = sum;
-      gram(j, i) = sum;
-    }
+    residual();
+    columns::divide_by_lower(L.data(), L.outerStride(), y.data(), y.size());
+    columns::divide_by_lower_transpose(L.data(), L.outerStride(), y.data(), y.size());
+    apply();
   }
-  const Eigen::LLT<MatrixRef> cholesky(gram);
-  if (cholesky.info() != Eigen::Success)
+}
+
+/// Scratch memory of the two splits.
+struct SplitWork
+{
+  MatrixRef gram;
+  VectorRef D;     // S² W², as many as rows
+  VectorRef work;  // as many as rows
+};
+
+/// λ ← λ + S H2 y with the least ‖W λ‖. Nothing where weights are beyond the range of doubles.
+void split_by_null_space(
+  const ConstMatrixRef & H2, const ConstVectorRef & scale, const ConstVectorRef & weight,
+  SplitWork & with, VectorRef y, VectorRef lambda) noexcept
+{
+  if (!factor_gram(H2, with.D, with.work, with.gram))
   {
     return;
   }
-  for (int pass = 0; pass < kPasses; ++pass)
+  split(
+    with.gram, y,
+    [&]
+    {
+      with.work.array() = scale.array() * weight.array().square() * lambda.array();
+      for (Eigen::Index i = 0; i < y.size(); ++i)
+      {
+        y(i) = columns::dot(with.work.data(), H2.col(i).data(), H2.rows());
+      }
+    },
+    [&]
+    {
+      with.work.setZero();
+      columns::add_product(
+        with.work.data(), H2.data(), H2.outerStride(), y.data(), H2.rows(), H2.cols());
+      lambda.array() -= scale.array() * with.work.array();
+    });
+}
+
+/// The same with fewer directions than redundant rows: the least ‖W λ‖ with H1ᵀ S⁻¹ λ = μ is
+/// λ = W⁻² S⁻¹ H1 y, (H1ᵀ S⁻² W⁻² H1) y = μ.
+void split_by_range(
+  const ConstMatrixRef & H1, const ConstVectorRef & scale, const ConstVectorRef & weight,
+  SplitWork & with, const ConstVectorRef & mu, VectorRef lambda) noexcept
+{
+  with.D = with.D.cwiseInverse();
+  if (!factor_gram(H1, with.D, with.work, with.gram))
   {
-    for (Eigen::Index i = 0; i < k; ++i)
+    return;
+  }
+  VectorRef y = with.work.head(H1.cols());
+  bool is_first = true;
+  split(
+    with.gram, y,
+    [&]
     {
-      y(i) = residual(i);
-    }
-    cholesky.solveInPlace(y);
-    for (Eigen::Index i = 0; i < k; ++i)
+      y = mu;
+      for (Eigen::Index i = 0; i < y.size() && !is_first; ++i)
+      {
+        for (Eigen::Index row = 0; row < H1.rows(); ++row)
+        {
+          y(i) -= H1(row, i) * lambda(row) / scale(row);
+        }
+      }
+    },
+    [&]
     {
-      apply(i, y(i));
-    }
+      if (is_first)
+      {
+        lambda.setZero();
+        is_first = false;
+      }
+      for (Eigen::Index i = 0; i < y.size(); ++i)
+      {
+        lambda.array() += y(i) * H1.col(i).array() / (scale.array() * weight.array().square());
+      }
+    });
+}
+
+/// K = −R11⁻¹ R12 (r × p) of the factor [R11 R12].
+CD_CLONES void find_dependency(
+  const Eigen::MatrixXd & factor, Eigen::Index r, Eigen::Index p, Eigen::MatrixXd & K) noexcept
+{
+  K.topLeftCorner(r, p) = -factor.block(0, r, r, p);
+  for (Eigen::Index j = 0; j < p; ++j)
+  {
+    columns::divide_by_upper(factor.data(), factor.outerStride(), K.col(j).data(), r);
   }
 }
 
@@ -141,7 +221,7 @@ void RowFactorisation::load(const ConstMatrixRef & rows) noexcept
   }
 }
 
-void RowFactorisation::eliminate(Eigen::Index k) noexcept
+CD_CLONES void RowFactorisation::eliminate(Eigen::Index k) noexcept
 {
   const Eigen::Index m = row_count_;
   const Eigen::Index n = order_.size();
@@ -170,8 +250,10 @@ bool RowFactorisation::try_order(int nominal_rank, const RankOptions & options) 
   largest_pivot_ = 0.0;
   for (Eigen::Index j = 0; j < n; ++j)
   {
-    largest_pivot_ = std::max(largest_pivot_, factor_.col(j).head(m).norm());
+    const double * column = factor_.col(j).data();
+    largest_pivot_ = std::max(largest_pivot_, columns::dot(column, column, m));
   }
+  largest_pivot_ = std::sqrt(largest_pivot_);
   const double smallest = std::max(kSmallestPivot * largest_pivot_, options.singular_tolerance);
   for (Eigen::Index k = 0; k < wanted; ++k)
   {
@@ -184,7 +266,8 @@ bool RowFactorisation::try_order(int nominal_rank, const RankOptions & options) 
   left_ = 0.0;
   for (Eigen::Index j = wanted; j < n && wanted < m; ++j)
   {
-    const double left = factor_.col(j).segment(wanted, m - wanted).norm();
+    const double * rest = factor_.col(j).data() + wanted;
+    const double left = std::sqrt(columns::dot(rest, rest, m - wanted));
     if (!(left <= options.redundancy_tolerance * largest_pivot_))
     {
       return false;
@@ -193,10 +276,7 @@ bool RowFactorisation::try_order(int nominal_rank, const RankOptions & options) 
   }
   left_ /= std::max(1.0, largest_pivot_);
   rank_ = wanted;
-  dependency_.topLeftCorner(rank_, n - rank_) = -factor_.block(0, rank_, rank_, n - rank_);
-  factor_.topLeftCorner(rank_, rank_)
-    .triangularView<Eigen::Upper>()
-    .solveInPlace(dependency_.topLeftCorner(rank_, n - rank_));
+  find_dependency(factor_, rank_, n - rank_, dependency_);
   return largest_dependency() <= options.partition_limit;
 }
 
@@ -234,10 +314,7 @@ void RowFactorisation::pivot(int nominal_rank, const RankOptions & options) noex
     eliminate(k);
     ++rank_;
   }
-  dependency_.topLeftCorner(rank_, n - rank_) = -factor_.block(0, rank_, rank_, n - rank_);
-  factor_.topLeftCorner(rank_, rank_)
-    .triangularView<Eigen::Upper>()
-    .solveInPlace(dependency_.topLeftCorner(rank_, n - rank_));
+  find_dependency(factor_, rank_, n - rank_, dependency_);
 }
 
 double RowFactorisation::largest_dependency() const noexcept
@@ -246,7 +323,7 @@ double RowFactorisation::largest_dependency() const noexcept
   return rank_ > 0 && p > 0 ? dependency_.topLeftCorner(rank_, p).cwiseAbs().maxCoeff() : 0.0;
 }
 
-void RowFactorisation::finish(const RankOptions & options) noexcept
+CD_CLONES void RowFactorisation::finish(const RankOptions & options) noexcept
 {
   const Eigen::Index m = row_count_;
   const Eigen::Index n = order_.size();
@@ -257,7 +334,7 @@ void RowFactorisation::finish(const RankOptions & options) noexcept
   near_singular_ = false;
   if (r > 0)
   {
-    auto r11 = factor_.topLeftCorner(r, r).triangularView<Eigen::Upper>();
+    const Eigen::Index stride = factor_.outerStride();
     auto x = work_speeds_.head(r);
     x.setOnes();
     double inverse_square = 1.0;
@@ -265,14 +342,15 @@ void RowFactorisation::finish(const RankOptions & options) noexcept
     for (int i = 0; i < kIterations; ++i)
     {
       x /= x.norm();
-      r11.transpose().solveInPlace(x);
+      columns::divide_by_upper_transpose(factor_.data(), stride, x.data(), r);
       inverse_square = x.squaredNorm();
-      r11.solveInPlace(x);
+      columns::divide_by_upper(factor_.data(), stride, x.data(), r);
     }
     double frobenius = 0.0;
     for (Eigen::Index j = 0; j < n; ++j)
     {
-      frobenius += factor_.col(j).head(std::min(j + 1, r)).squaredNorm();
+      const double * column = factor_.col(j).data();
+      frobenius += columns::dot(column, column, std::min(j + 1, r));
     }
     condition_ = std::sqrt(frobenius * inverse_square);
     if (!std::isfinite(condition_))
@@ -284,18 +362,21 @@ void RowFactorisation::finish(const RankOptions & options) noexcept
   }
 
   redundancy_.head(m).setZero();
-  for (Eigen::Index i = 0; i < m - r; ++i)
+  if (m > r)
   {
-    auto z = null_space_.col(i).head(m);
-    z.setZero();
-    z(r + i) = 1.0;
-    apply(z);
-    redundancy_.head(m) += z.cwiseAbs2();
+    auto Z = null_space_.block(0, 0, m, m - r);
+    Z.setZero();
+    Z.diagonal(-r).setOnes();
+    for (Eigen::Index i = 0; i < m - r; ++i)
+    {
+      apply(Z.col(i));
+      redundancy_.head(m) += Z.col(i).cwiseAbs2();
+    }
+    redundancy_.head(m) = redundancy_.head(m).cwiseSqrt();
   }
-  redundancy_.head(m) = redundancy_.head(m).cwiseSqrt();
 }
 
-void RowFactorisation::apply_transpose(VectorRef x) noexcept
+CD_CLONES void RowFactorisation::apply_transpose(VectorRef x) noexcept
 {
   const Eigen::Index m = row_count_;
   for (Eigen::Index k = 0; k < rank_; ++k)
@@ -304,7 +385,7 @@ void RowFactorisation::apply_transpose(VectorRef x) noexcept
   }
 }
 
-void RowFactorisation::apply(VectorRef x) noexcept
+CD_CLONES void RowFactorisation::apply(VectorRef x) noexcept
 {
   const Eigen::Index m = row_count_;
   for (Eigen::Index k = rank_ - 1; k >= 0; --k)
@@ -321,10 +402,10 @@ void RowFactorisation::particular(const ConstVectorRef & bias, VectorRef beta) n
   x = bias.cwiseProduct(scale_.head(m));
   apply_transpose(x);
   beta = x.head(rank_);
-  factor_.topLeftCorner(rank_, rank_).triangularView<Eigen::Upper>().solveInPlace(beta);
+  columns::divide_by_upper(factor_.data(), factor_.outerStride(), beta.data(), rank_);
 }
 
-void RowFactorisation::multipliers(
+CD_CLONES void RowFactorisation::multipliers(
   const ConstVectorRef & force, const ConstVectorRef & weight,
   VectorRef multipliers) noexcept CD_NONBLOCKING
 {
@@ -337,12 +418,11 @@ void RowFactorisation::multipliers(
   {
     multipliers(k) = force(order_(k));
   }
-  auto dependent = multipliers.head(r);
-  factor_.topLeftCorner(r, r).triangularView<Eigen::Upper>().transpose().solveInPlace(dependent);
+  columns::divide_by_upper_transpose(factor_.data(), factor_.outerStride(), multipliers.data(), r);
   const bool by_range = m - r > r;
   if (by_range)
   {
-    work_null_.head(r) = dependent;
+    work_null_.head(r) = multipliers.head(r);
   }
   multipliers.tail(m - r).setZero();
   apply(multipliers);
@@ -351,57 +431,23 @@ void RowFactorisation::multipliers(
   {
     return;
   }
+  auto gram = gram_.topLeftCorner(by_range ? r : m - r, by_range ? r : m - r);
+  SplitWork work{gram, work_rows_.head(m), work_speeds_.head(m)};
+  work.D = scale.cwiseProduct(weight).cwiseAbs2();
   if (!by_range)
   {
-    // Among all solutions λ + Z y, Z = S H2, the one with the least ‖W λ‖.
-    const auto H2 = null_space_.block(0, 0, m, m - r);
-    work_rows_.head(m) = scale.cwiseProduct(weight).cwiseAbs2();
-    split(
-      H2, work_rows_.head(m), gram_.topLeftCorner(m - r, m - r), work_null_.head(m - r),
-      [&](Eigen::Index i)
-      {
-        double sum = 0.0;
-        for (Eigen::Index row = 0; row < m; ++row)
-        {
-          sum += scale_(row) * weight(row) * weight(row) * H2(row, i) * multipliers(row);
-        }
-        return sum;
-      },
-      [&](Eigen::Index i, double y)
-      { multipliers.array() -= y * scale.array() * H2.col(i).array(); });
+    split_by_null_space(
+      null_space_.block(0, 0, m, m - r), scale, weight, work, work_null_.head(m - r), multipliers);
     return;
   }
-  // Fewer directions than redundant rows: the least ‖W λ‖ with H1ᵀ S⁻¹ λ = μ is
-  // λ = W⁻² S⁻¹ H1 y, (H1ᵀ S⁻² W⁻² H1) y = μ. The columns of null_space_ that are free take H1.
+  // The columns of null_space_ that are free take H1.
   auto H1 = null_space_.block(0, m - r, m, r);
-  H1.setZero();
+  H1.setIdentity();
   for (Eigen::Index i = 0; i < r; ++i)
   {
-    H1(i, i) = 1.0;
     apply(H1.col(i));
   }
-  work_rows_.head(m) = scale.cwiseProduct(weight).cwiseAbs2().cwiseInverse();
-  bool is_first = true;
-  split(
-    H1, work_rows_.head(m), gram_.topLeftCorner(r, r), work_speeds_.head(r),
-    [&](Eigen::Index i)
-    {
-      double left = work_null_(i);  // μ
-      for (Eigen::Index row = 0; row < m && !is_first; ++row)
-      {
-        left -= H1(row, i) * multipliers(row) / scale_(row);
-      }
-      return left;
-    },
-    [&](Eigen::Index i, double y)
-    {
-      if (is_first)
-      {
-        multipliers.setZero();
-        is_first = false;
-      }
-      multipliers.array() += y * H1.col(i).array() / (scale.array() * weight.array().square());
-    });
+  split_by_range(H1, scale, weight, work, work_null_.head(r), multipliers);
 }
 
 }  // namespace constrained_dynamics

@@ -7,6 +7,9 @@
 #include <cmath>
 #include <limits>
 
+#include "clones.hpp"
+#include "formulations/columns.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -65,14 +68,12 @@ void RowScratch::expand(const ConstVectorRef & independent) noexcept CD_NONBLOCK
   const Eigen::Index p = speed_count() - r;
   const Eigen::VectorXi & order = factorisation.order();
   const auto K = factorisation.dependency();
+  auto dependent = freed_speeds.head(r);  // free until the end of the solve
+  dependent = particular.head(r);
+  columns::add_product(dependent.data(), K.data(), K.outerStride(), independent.data(), r, p);
   for (Eigen::Index i = 0; i < r; ++i)
   {
-    double dependent = particular(i);
-    for (Eigen::Index j = 0; j < p; ++j)
-    {
-      dependent += K(i, j) * independent(j);
-    }
-    acceleration(order(i)) = dependent;
+    acceleration(order(i)) = dependent(i);
   }
   for (Eigen::Index i = 0; i < p; ++i)
   {
@@ -138,8 +139,8 @@ Status RowScratch::finish(
   return judge(problem, options, rank_status, std::sqrt(row_squares), solution);
 }
 
-double RowScratch::worst_contradiction(const RowProblem & problem, double row_size) noexcept
-  CD_NONBLOCKING
+CD_CLONES double RowScratch::worst_contradiction(
+  const RowProblem & problem, double row_size) noexcept CD_NONBLOCKING
 {
   const Eigen::Index m = problem.rows.rows();
   auto miss = row_miss.head(m);

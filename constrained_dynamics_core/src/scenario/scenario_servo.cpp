@@ -29,9 +29,9 @@ using ServoPointer = std::shared_ptr<const ServoConstraint>;
 /// Keys that items of all types have.
 const std::vector<std::string> & pursuit_keys()
 {
-  static const std::vector<std::string> keys = {"reference",     "smooth_start",    "priority",
-                                                "stiffness",     "damping_ratio",   "velocity_gain",
-                                                "position_gain", "first_order_gain"};
+  static const std::vector<std::string> keys = {
+    "reference",     "smooth_start",  "priority",      "weight",          "stiffness",
+    "damping_ratio", "velocity_gain", "position_gain", "first_order_gain"};
   return keys;
 }
 

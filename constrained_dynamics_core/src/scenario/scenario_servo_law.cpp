@@ -348,6 +348,7 @@ std::optional<ScenarioServo> read_servo(
           item.at("priority").fail("allowed: a whole number");
         }
         task.priority = static_cast<int>(priority);
+        task.weight = item.number_or("weight", 1.0);
         servo.drive.references.push_back(read_reference(item, *task.constraint));
         servo.drive.smooth_start.push_back(read_smooth_start(item));
         tasks.push_back(std::move(task));

@@ -127,8 +127,9 @@ std::string types_page()
   page +=
     "## Servo tasks\n\n"
     "Any constraint above except `contact` is also a servo task. Every item of `servo` also has\n"
-    "`name`, `type`, `reference`, `priority` and the gains ([scenario.md](scenario.md), section\n"
-    "6a). In Python: `cd.servo_task(\"pose\", name, constraints, …)`.\n\n";
+    "`name`, `type`, `reference`, `priority`, `weight` and the gains\n"
+    "([scenario.md](scenario.md), section 6a). In Python: `cd.servo_task(\"pose\", name, "
+    "constraints, …)`.\n\n";
   for (const ServoTaskDescription & description : servo_task_descriptions())
   {
     page += section_of(description);

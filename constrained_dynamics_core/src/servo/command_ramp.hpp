@@ -31,6 +31,8 @@ public:
   void start(const Eigen::VectorXd * effort) noexcept;
   /// The command so far, 0 if there was none, counts as one: the next source is ramped to.
   void keep() noexcept { has_command_ = true; }
+  /// The next command counts as one of another source.
+  void restart() noexcept { source_ = CommandSource::kNone; }
   /// @param period since the last command [s].
   void command(CommandSource source, const Eigen::VectorXd & inputs, double period) noexcept;
 

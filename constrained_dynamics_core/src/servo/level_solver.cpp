@@ -8,6 +8,10 @@
 
 #include <Eigen/Cholesky>
 
+#include "clones.hpp"
+#include "formulations/columns.hpp"
+#include "formulations/householder.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -47,21 +51,23 @@ LevelSolver::LevelSolver(int unknown_count, int max_row_count)
   solution_(Eigen::VectorXd::Zero(unknown_count)),
   basis_(Eigen::MatrixXd::Zero(unknown_count, unknown_count)),
   free_basis_(Eigen::MatrixXd::Zero(unknown_count, unknown_count)),
+  reflections_(Eigen::MatrixXd::Zero(unknown_count, unknown_count)),
+  reflectors_(Eigen::VectorXd::Zero(unknown_count)),
+  x_(Eigen::VectorXd::Zero(unknown_count)),
   root_(Eigen::MatrixXd::Zero(unknown_count, unknown_count)),
   diagonal_(Eigen::VectorXd::Zero(unknown_count)),
   metric_eigen_(unknown_count, unknown_count, Eigen::ComputeFullU),
-  rows_(Eigen::MatrixXd::Zero(max_row_count, unknown_count)),
+  rows_(Eigen::MatrixXd::Zero(unknown_count, max_row_count)),
   right_(Eigen::VectorXd::Zero(max_row_count)),
   step_(Eigen::VectorXd::Zero(std::max(unknown_count, max_row_count))),
   work_(Eigen::VectorXd::Zero(std::max(unknown_count, max_row_count))),
-  next_(Eigen::MatrixXd::Zero(unknown_count, unknown_count)),
   range_(unknown_count, std::max(unknown_count, max_row_count)),
   tall_(max_row_count, unknown_count),
   order_(Eigen::VectorXi::Zero(max_row_count)),
   padded_(Eigen::MatrixXd::Zero(unknown_count, max_row_count)),
   svd_(unknown_count, max_row_count, Eigen::ComputeThinU | Eigen::ComputeThinV),
   row_metric_(Eigen::MatrixXd::Zero(max_row_count, max_row_count)),
-  row_work_(Eigen::MatrixXd::Zero(max_row_count, std::max(unknown_count, 1))),
+  row_work_(Eigen::MatrixXd::Zero(std::max(unknown_count, 1), max_row_count)),
   along_(Eigen::VectorXd::Zero(max_row_count)),
   row_eigen_(max_row_count, max_row_count, Eigen::ComputeFullU)
 {
@@ -69,10 +75,11 @@ LevelSolver::LevelSolver(int unknown_count, int max_row_count)
 
 void LevelSolver::begin(const Eigen::MatrixXd * metric) noexcept CD_NONBLOCKING
 {
-  solution_.setZero();
   metric_ = metric;
-  open_ = unknowns_;
+  is_solved_ = false;
+  total_ = unknowns_;
   used_ = 0;
+  reflected_ = 0;
   free_ = 0;
   is_identity_ = !metric;
   if (!metric || unknowns_ == 0)
@@ -80,7 +87,7 @@ void LevelSolver::begin(const Eigen::MatrixXd * metric) noexcept CD_NONBLOCKING
     return;
   }
   basis_.setIdentity();
-  // Z with Zᵀ H Z = I: the inverse of the Cholesky root where H is definite by a clear margin.
+  // B with Bᵀ H B = I: the inverse of the Cholesky root where H is definite by a clear margin.
   constexpr double kDefinite = 1e-9;
   root_ = *metric;
   diagonal_ = root_.diagonal();
@@ -98,12 +105,12 @@ void LevelSolver::begin(const Eigen::MatrixXd * metric) noexcept CD_NONBLOCKING
   metric_eigen_.compute(*metric);
   const auto & values = metric_eigen_.singularValues();
   const double largest = values(0);
-  open_ = 0;
+  total_ = 0;
   for (Eigen::Index i = 0; i < unknowns_; ++i)
   {
     if (values(i) > kRounding * largest && largest > 0.0)
     {
-      basis_.col(open_++) = metric_eigen_.matrixU().col(i) / std::sqrt(values(i));
+      basis_.col(total_++) = metric_eigen_.matrixU().col(i) / std::sqrt(values(i));
     }
     else
     {
@@ -115,26 +122,58 @@ void LevelSolver::begin(const Eigen::MatrixXd * metric) noexcept CD_NONBLOCKING
 void LevelSolver::load(const Rows & rows, bool by_size) noexcept
 {
   const Eigen::Index m = rows.right.size();
-  auto W = rows_.topLeftCorner(m, open_);
-  auto left = right_.head(m);
-  left = rows.right;
+  auto all = rows_.topLeftCorner(total_, m);
   if (is_identity_)
   {
-    W = rows.matrix;
+    all = rows.transposed;
   }
   else
   {
-    multiply(rows.matrix, basis_.leftCols(open_), W);
-    left.noalias() -= rows.matrix * solution_;
+    multiply(basis_.leftCols(total_).transpose(), rows.transposed, all);
   }
-  if (by_size)
+  reflect_all(all);
+  for (Eigen::Index i = 0; i < m; ++i)
   {
-    for (Eigen::Index i = 0; i < m; ++i)
+    right_(i) = rows.right(i) - columns::dot(all.col(i).data(), x_.data(), used_);
+    if (by_size)
     {
-      W.row(i) /= rows.size(i);
-      left(i) /= rows.size(i);
+      const double scale = 1.0 / rows.size(i);
+      all.col(i).tail(total_ - used_) *= scale;
+      right_(i) *= scale;
     }
   }
+}
+
+CD_CLONES void LevelSolver::reflect_all(MatrixRef x) const noexcept
+{
+  for (Eigen::Index k = 0; k < reflected_; ++k)
+  {
+    reflect(
+      x.bottomRows(total_ - k), reflections_.col(k).segment(k + 1, total_ - k - 1), reflectors_(k));
+  }
+}
+
+CD_CLONES void LevelSolver::reflect_back(VectorRef x) const noexcept
+{
+  for (Eigen::Index k = reflected_ - 1; k >= 0; --k)
+  {
+    reflect(x.tail(total_ - k), reflections_.col(k).segment(k + 1, total_ - k - 1), reflectors_(k));
+  }
+}
+
+void LevelSolver::keep_range(Eigen::Index count) noexcept
+{
+  const Eigen::Index open = total_ - used_;
+  const auto factor = range_.matrix(open, count);
+  for (Eigen::Index k = 0; k < count; ++k)
+  {
+    auto essential = reflections_.col(used_ + k).segment(used_ + k + 1, open - k - 1);
+    essential = factor.col(k).tail(open - k - 1);
+    const double square = essential.squaredNorm();
+    reflectors_(used_ + k) = square > 0.0 ? 2.0 / (1.0 + square) : 0.0;  // as it is orthogonal
+  }
+  used_ += count;
+  reflected_ = used_;
 }
 
 void LevelSolver::weigh(const Rows & rows) noexcept
@@ -143,15 +182,13 @@ void LevelSolver::weigh(const Rows & rows) noexcept
   if (rows.error_metric)
   {
     const Eigen::Index m = rows.right.size();
-    weigh(*rows.error_metric, rows_.topLeftCorner(m, open_), right_.head(m));
+    weigh(*rows.error_metric, open_rows(m), right_.head(m));
   }
 }
 
-double LevelSolver::size_along(const Rows & rows, const ConstVectorRef & direction) noexcept
+double LevelSolver::size_along(const Rows & rows) noexcept
 {
-  const Eigen::Index m = rows.right.size();
-  auto along = along_.head(m);
-  along.noalias() = rows_.topLeftCorner(m, open_) * direction;
+  auto along = along_.head(rows.right.size());
   if (!rows.error_metric)
   {
     along.array() /= rows.size.array();
@@ -159,20 +196,20 @@ double LevelSolver::size_along(const Rows & rows, const ConstVectorRef & directi
   return along.norm();
 }
 
-void LevelSolver::weigh(const Eigen::MatrixXd & metric, MatrixRef rows, VectorRef right) noexcept
-  CD_NONBLOCKING
+void LevelSolver::weigh(
+  const Eigen::MatrixXd & metric, MatrixRef transposed, VectorRef right) noexcept CD_NONBLOCKING
 {
   // With M = V Λ Vᵀ errors count in the norm of M⁺: rows Λ^(−1/2) Vᵀ W, none where Λ is 0.
-  const Eigen::Index m = rows.rows();
+  const Eigen::Index m = transposed.cols();
   row_metric_.setZero();
   row_metric_.topLeftCorner(m, m) = metric.topLeftCorner(m, m);
   row_eigen_.compute(row_metric_);
   const auto & values = row_eigen_.singularValues();
   const double largest = values(0);
-  auto from = row_work_.topLeftCorner(m, rows.cols());
-  from = rows;
+  auto from = row_work_.topLeftCorner(transposed.rows(), m);
+  from = transposed;
   work_.head(m) = right;
-  rows.setZero();
+  transposed.setZero();
   right.setZero();
   Eigen::Index k = 0;
   for (Eigen::Index i = 0; i < values.size() && k < m; ++i)
@@ -181,72 +218,31 @@ void LevelSolver::weigh(const Eigen::MatrixXd & metric, MatrixRef rows, VectorRe
     {
       const auto direction = row_eigen_.matrixU().col(i).head(m);
       const double scale = 1.0 / std::sqrt(values(i));
-      rows.row(k).noalias() = scale * direction.transpose() * from;
+      transposed.col(k).noalias() = from * direction;
+      transposed.col(k) *= scale;
       right(k) = scale * direction.dot(work_.head(m));
       ++k;
     }
   }
 }
 
-void LevelSolver::advance(const ConstVectorRef & x) noexcept
-{
-  if (is_identity_)
-  {
-    solution_ = x;
-  }
-  else
-  {
-    solution_.noalias() += basis_.leftCols(open_) * x;
-  }
-}
-
-void LevelSolver::catch_up() noexcept
-{
-  const Eigen::Index left = open_ - used_;
-  if (used_ > 0 && left > 0)
-  {
-    auto complement = root_.topLeftCorner(open_, left);
-    complement.setZero();
-    complement.bottomRows(left).setIdentity();
-    range_.apply(complement);
-    if (is_identity_)
-    {
-      basis_.leftCols(left) = complement;
-    }
-    else
-    {
-      multiply(basis_.leftCols(open_), complement, next_.leftCols(left));
-      basis_.leftCols(left) = next_.leftCols(left);
-    }
-  }
-  else if (is_identity_)
-  {
-    basis_.setIdentity();
-  }
-  is_identity_ = false;
-  open_ = left;
-  used_ = 0;
-}
-
 bool LevelSolver::solve_wide(const Rows & rows, double tolerance, Level & level) noexcept
 {
   const Eigen::Index m = rows.right.size();
   load(rows, true);
-  range_.matrix(open_, m) = rows_.topLeftCorner(m, open_).transpose();
-  range_.factor(open_, m);
-  const double largest = rows_.topLeftCorner(m, open_).norm();
+  const auto W = open_rows(m);
+  range_.matrix(W.rows(), m) = W;
+  range_.factor(W.rows(), m);
+  const double largest = W.norm();
   const double smallest = smallest_singular_value(range_, work_.head(m));
   if (!(smallest > kMargin * tolerance))
   {
     return false;
   }
-  auto x = step_.head(open_);
-  x.setZero();
-  x.head(m) = right_.head(m);
-  range_.divide_by_transpose(x.head(m));
-  range_.apply(x);
-  advance(x);
-  used_ = m;
+  auto x = x_.segment(used_, m);
+  x = right_.head(m);
+  range_.divide_by_transpose(x);
+  keep_range(m);
   level.rank = static_cast<int>(m);
   level.condition = largest / smallest;
   return true;
@@ -256,42 +252,65 @@ bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level)
 {
   const Eigen::Index m = rows.right.size();
   weigh(rows);
-  tall_.matrix(m, open_) = rows_.topLeftCorner(m, open_);
-  tall_.factor(m, open_);
-  const double largest = rows_.topLeftCorner(m, open_).norm();
-  auto weakest = work_.head(open_);
+  const auto W = open_rows(m);
+  const Eigen::Index open = W.rows();
+  tall_.matrix(m, open) = W.transpose();
+  tall_.factor(m, open);
+  const double largest = W.norm();
+  auto weakest = work_.head(open);
   const double smallest = smallest_singular_value(tall_, weakest);
   weakest.normalize();
-  if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
+  along_.head(m).noalias() = W.transpose() * weakest;
+  if (!(smallest > kRounding * largest) || !(size_along(rows) > kMargin * tolerance))
   {
     return false;
   }
   tall_.apply_transpose(right_.head(m));
-  auto x = step_.head(open_);
-  x = right_.head(open_);
+  auto x = x_.segment(used_, open);
+  x = right_.head(open);
   tall_.divide(x);
-  advance(x);
-  level.rank = static_cast<int>(open_);
+  used_ = total_;  // nothing is left to reflect
+  level.rank = static_cast<int>(open);
   level.condition = largest / smallest;
-  used_ = open_;
   return true;
+}
+
+Eigen::Index LevelSolver::find_rank(Eigen::Index m, double shortest) noexcept
+{
+  const auto W = open_rows(m);
+  const Eigen::Index most = std::min(m, W.rows());
+  auto R = range_.matrix(W.rows(), m);
+  R = W;
+  (void)range_.factor_pivoted(W.rows(), m, most, order_.head(m));
+  Eigen::Index rank = 0;
+  while (rank < most && std::abs(R(rank, rank)) > shortest)
+  {
+    ++rank;
+  }
+  return rank;
 }
 
 bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & level) noexcept
 {
   // Wᵀ Π = U [R11 R12; 0 0], so W x = Π [R11 R12]ᵀ y with y = U1ᵀ x: least squares for y.
   const Eigen::Index m = rows.right.size();
-  const Eigen::Index r = rows.nominal_rank;
   weigh(rows);
-  const double largest = rows_.topLeftCorner(m, open_).norm();
-  range_.matrix(open_, m) = rows_.topLeftCorner(m, open_).transpose();
-  const double left = range_.factor_pivoted(open_, m, r, order_.head(m));
+  const auto W = open_rows(m);
+  const double largest = W.norm();
+  const Eigen::Index r = rows.nominal_rank < 0 ? find_rank(m, kRounding * largest)
+                                               : static_cast<Eigen::Index>(rows.nominal_rank);
+  if (r == 0)
+  {
+    return false;
+  }
+  range_.matrix(W.rows(), m) = W;
+  const double left = range_.factor_pivoted(W.rows(), m, r, order_.head(m));
   if (!(left <= kRounding * largest))
   {
     return false;
   }
   auto triangle = tall_.matrix(m, r);
-  const auto R = range_.matrix(open_, m);
+  const auto R = range_.matrix(W.rows(), m);
   for (Eigen::Index j = 0; j < r; ++j)
   {
     for (Eigen::Index i = 0; i < m; ++i)
@@ -300,24 +319,22 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
     }
   }
   tall_.factor(m, r);
-  const double smallest = smallest_singular_value(tall_, work_.head(r));
-  auto weakest = step_.head(open_);
-  weakest.setZero();
-  weakest.head(r) = work_.head(r);
+  auto weakest = work_.head(r);
+  const double smallest = smallest_singular_value(tall_, weakest);
   weakest.normalize();
-  range_.apply(weakest);
-  if (!(smallest > kRounding * largest) || !(size_along(rows, weakest) > kMargin * tolerance))
+  for (Eigen::Index i = 0; i < m; ++i)
+  {
+    along_(order_(i)) = columns::dot(R.col(i).data(), weakest.data(), std::min(i + 1, r));
+  }
+  if (!(smallest > kRounding * largest) || !(size_along(rows) > kMargin * tolerance))
   {
     return false;
   }
   tall_.apply_transpose(right_.head(m));
-  auto x = step_.head(open_);
-  x.setZero();
-  x.head(r) = right_.head(r);
-  tall_.divide(x.head(r));
-  range_.apply(x);
-  advance(x);
-  used_ = r;
+  auto x = x_.segment(used_, r);
+  x = right_.head(r);
+  tall_.divide(x);
+  keep_range(r);
   level.rank = static_cast<int>(r);
   level.condition = largest / smallest;
   return true;
@@ -327,13 +344,15 @@ void LevelSolver::solve_any(const Rows & rows, double tolerance, Level & level) 
 {
   const Eigen::Index m = rows.right.size();
   weigh(rows);
+  const auto W = open_rows(m);
+  const Eigen::Index open = W.rows();
   padded_.setZero();
-  padded_.topLeftCorner(open_, m) = rows_.topLeftCorner(m, open_).transpose();
+  padded_.topLeftCorner(open, m) = W;
   svd_.compute(padded_);
   const auto & values = svd_.singularValues();
   const double largest = values.size() > 0 ? values(0) : 0.0;
-  const Eigen::Index most = std::min(m, open_);
-  auto x = step_.head(open_);
+  const Eigen::Index most = std::min(m, open);
+  auto x = step_.head(open);
   x.setZero();
   // With s = ‖D W v‖/tolerance below 1 the inverse 1/σ is multiplied by s²/(s² + (1 − s²)/4): 1 at
   // s = 1, and σ times a bounded number at s = 0.
@@ -342,14 +361,15 @@ void LevelSolver::solve_any(const Rows & rows, double tolerance, Level & level) 
   for (Eigen::Index i = 0; i < most; ++i)
   {
     const double sigma = values(i);
-    const auto direction = svd_.matrixU().col(i).head(open_);
+    const auto direction = svd_.matrixU().col(i).head(open);
     const bool expected = rows.nominal_rank < 0 || i < rows.nominal_rank;
     if (!(sigma > kRounding * largest) || !(largest > 0.0))
     {
       level.damped = level.damped || (expected && rows.nominal_rank >= 0);
       break;
     }
-    const double size = size_along(rows, direction) / tolerance;
+    along_.head(m).noalias() = W.transpose() * direction;
+    const double size = size_along(rows) / tolerance;
     if (!expected && !(size >= 1.0))
     {
       break;
@@ -365,10 +385,11 @@ void LevelSolver::solve_any(const Rows & rows, double tolerance, Level & level) 
     smallest = sigma;
     ++used;
   }
-  advance(x);
-  range_.matrix(open_, used) = svd_.matrixU().topLeftCorner(open_, used);
-  range_.factor(open_, used);
-  used_ = used;
+  range_.matrix(open, used) = svd_.matrixU().topLeftCorner(open, used);
+  range_.factor(open, used);
+  range_.apply_transpose(x);
+  x_.segment(used_, used) = x.head(used);
+  keep_range(used);
   level.rank = static_cast<int>(used);
   level.condition = smallest > 0.0 ? largest / smallest : 1.0;
 }
@@ -377,21 +398,19 @@ LevelSolver::Level LevelSolver::solve(const Rows & rows, double tolerance) noexc
 {
   Level level;
   const Eigen::Index m = rows.right.size();
-  if (used_ > 0)
-  {
-    catch_up();
-  }
-  if (m == 0 || open_ == 0)
+  const Eigen::Index open = total_ - used_;
+  is_solved_ = false;
+  if (m == 0 || open == 0)
   {
     level.damped = m > 0 && rows.nominal_rank > 0;
     return level;
   }
   const int nominal =
-    rows.nominal_rank < 0 ? static_cast<int>(std::min(m, open_)) : rows.nominal_rank;
-  const bool solved =
-    (nominal == m && m <= open_ && solve_wide(rows, tolerance, level)) ||
-    (nominal == open_ && open_ <= m && solve_tall(rows, tolerance, level)) ||
-    (nominal > 0 && nominal < m && nominal < open_ && solve_deficient(rows, tolerance, level));
+    rows.nominal_rank < 0 ? static_cast<int>(std::min(m, open)) : rows.nominal_rank;
+  const bool deficient = rows.nominal_rank < 0 || (nominal > 0 && nominal < m && nominal < open);
+  const bool solved = (nominal == m && m <= open && solve_wide(rows, tolerance, level)) ||
+                      (nominal == open && open <= m && solve_tall(rows, tolerance, level)) ||
+                      (deficient && solve_deficient(rows, tolerance, level));
   if (!solved)
   {
     solve_any(rows, tolerance, level);
@@ -399,21 +418,51 @@ LevelSolver::Level LevelSolver::solve(const Rows & rows, double tolerance) noexc
   return level;
 }
 
+const Eigen::VectorXd & LevelSolver::solution() noexcept CD_NONBLOCKING
+{
+  if (!is_solved_)
+  {
+    auto x = step_.head(total_);
+    x.head(used_) = x_.head(used_);
+    x.tail(total_ - used_).setZero();
+    reflect_back(x);
+    if (is_identity_)
+    {
+      solution_ = x;
+    }
+    else
+    {
+      solution_.noalias() = basis_.leftCols(total_) * x;
+    }
+    is_solved_ = true;
+  }
+  return solution_;
+}
+
 void LevelSolver::null_part(const ConstVectorRef & y, VectorRef out) noexcept CD_NONBLOCKING
 {
-  catch_up();
-  const auto Z = basis_.leftCols(open_);
-  auto x = step_.head(open_);
-  if (metric_)
+  const auto B = basis_.leftCols(total_);
+  auto x = step_.head(total_);
+  if (is_identity_)
   {
-    work_.head(unknowns_).noalias() = *metric_ * y;
-    x.noalias() = Z.transpose() * work_.head(unknowns_);
+    x = y;
   }
   else
   {
-    x.noalias() = Z.transpose() * y;
+    work_.head(unknowns_).noalias() = *metric_ * y;
+    x.noalias() = B.transpose() * work_.head(unknowns_);
   }
-  out.noalias() = Z * x;
+  reflect_all(x);
+  x.head(used_).setZero();
+  reflect_back(x);
+  if (is_identity_)
+  {
+    out = x;
+  }
+  else
+  {
+    out.noalias() = B * x;
+  }
   if (free_ > 0)
   {
     auto f = work_.head(free_);

@@ -25,10 +25,10 @@ public:
   /// One level.
   struct Rows
   {
-    ConstMatrixRef matrix;  ///< S_k (m × l)
-    ConstVectorRef right;   ///< z_k (m)
-    ConstVectorRef size;    ///< (m), above 0: the usual size of each row
-    int nominal_rank;       ///< rank that S_k has as a rule within what is open; −1: unknown
+    ConstMatrixRef transposed;  ///< S_kᵀ (l × m)
+    ConstVectorRef right;       ///< z_k (m)
+    ConstVectorRef size;        ///< (m), above 0: the usual size of each row
+    int nominal_rank;           ///< rank that S_k has as a rule within what is open; −1: unknown
     /// Its leading m × m block M, positive semidefinite: where S_k τ = z_k has no solution, errors
     /// count in the norm of M⁺. Null: the rows as they are.
     const Eigen::MatrixXd * error_metric = nullptr;
@@ -51,20 +51,19 @@ public:
   /// damped.
   Level solve(const Rows & rows, double tolerance) noexcept CD_NONBLOCKING;
 
-  const Eigen::VectorXd & solution() const { return solution_; }  ///< τ
-  /// Rows S (m × l) and their right sides in the units that errors count in with the metric M of
-  /// Rows::error_metric: as many rows, some of them 0 where M is singular.
-  void weigh(const Eigen::MatrixXd & metric, MatrixRef rows, VectorRef right) noexcept
+  const Eigen::VectorXd & solution() noexcept CD_NONBLOCKING;  ///< τ
+  /// Rows S, transposed (l × m), and their right sides in the units that errors count in with the
+  /// metric M of Rows::error_metric: as many rows, some of them 0 where M is singular.
+  void weigh(const Eigen::MatrixXd & metric, MatrixRef transposed, VectorRef right) noexcept
     CD_NONBLOCKING;
-  /// Rows S (m × l) within what is open: S Z. For preparation.
-  Eigen::MatrixXd open_rows(const Eigen::MatrixXd & rows)
+  /// Rows S, transposed (l × m), in coordinates in which the metric is 1. For preparation.
+  Eigen::MatrixXd in_metric(const Eigen::MatrixXd & transposed) const
   {
-    catch_up();
-    return rows * basis_.leftCols(open_);
+    return is_identity_ ? transposed : basis_.leftCols(total_).transpose() * transposed;
   }
   /// Dimension of what is open.
-  int open_dimension() const { return static_cast<int>(open_ - used_ + free_); }
-  /// The part of y that changes nothing of the levels: its projection along H.
+  int open_dimension() const { return static_cast<int>(total_ - used_ + free_); }
+  /// Z Zᵀ H y, and what y has in directions without any effect.
   void null_part(const ConstVectorRef & y, VectorRef out) noexcept CD_NONBLOCKING;
 
 private:
@@ -72,25 +71,38 @@ private:
   bool solve_tall(const Rows & rows, double tolerance, Level & level) noexcept;
   bool solve_deficient(const Rows & rows, double tolerance, Level & level) noexcept;
   void solve_any(const Rows & rows, double tolerance, Level & level) noexcept;
-  /// The rows W within what is open and what is left of z; by_size: in units of the usual sizes.
+  /// The rows in coordinates x, and what is left of z; by_size: in units of the usual sizes.
   void load(const Rows & rows, bool by_size) noexcept;
+  /// Wᵀ: what is open of the rows that `load` found.
+  Eigen::Block<Eigen::MatrixXd> open_rows(Eigen::Index m)
+  {
+    return rows_.block(used_, 0, total_ - used_, m);
+  }
   /// The rows in the units that errors count in.
   void weigh(const Rows & rows) noexcept;
-  /// How large the rows are along a direction of what is open, in units of their usual sizes.
-  double size_along(const Rows & rows, const ConstVectorRef & direction) noexcept;
-  /// τ ← τ + Z x.
-  void advance(const ConstVectorRef & x) noexcept;
-  /// Z ← Z U, U the complement of the first used_ columns of the factored range: done only when it
-  /// is needed.
-  void catch_up() noexcept;
+  /// The norm of along_, how large the rows are along a direction, in units of their usual sizes.
+  double size_along(const Rows & rows) noexcept;
+  /// Rank of what is open of the rows: directions beyond it are no longer than `shortest`.
+  Eigen::Index find_rank(Eigen::Index m, double shortest) noexcept;
+  /// Takes the reflections of the first `count` columns of range_ into U.
+  void keep_range(Eigen::Index count) noexcept;
+  /// x ← U x, x ← Uᵀ x.
+  void reflect_back(VectorRef x) const noexcept;
+  void reflect_all(MatrixRef x) const noexcept;
 
   Eigen::Index unknowns_;
   Eigen::VectorXd solution_;
-  Eigen::MatrixXd basis_;       // Z, first open_ columns
+  bool is_solved_ = false;  // solution_ is that of x_
+  // τ = B U x: Bᵀ H B = 1, and U is a product of reflections. The first used_ of x are determined.
+  Eigen::MatrixXd basis_;       // B, first total_ columns
+  bool is_identity_ = true;     // B is the identity, and not filled
   Eigen::MatrixXd free_basis_;  // directions without any effect, first free_ columns
-  bool is_identity_ = true;     // Z is the identity, and not filled
-  Eigen::Index open_ = 0;
-  Eigen::Index used_ = 0;  // directions that Z still has to lose
+  Eigen::MatrixXd reflections_;
+  Eigen::VectorXd reflectors_;
+  Eigen::VectorXd x_;
+  Eigen::Index total_ = 0;
+  Eigen::Index used_ = 0;
+  Eigen::Index reflected_ = 0;  // number of reflections
   Eigen::Index free_ = 0;
   const Eigen::MatrixXd * metric_ = nullptr;
   Eigen::MatrixXd root_;
@@ -99,11 +111,10 @@ private:
   // allocates.
   Eigen::JacobiSVD<Eigen::MatrixXd> metric_eigen_;
 
-  Eigen::MatrixXd rows_;   // W (m × open)
+  Eigen::MatrixXd rows_;   // (S_k B U)ᵀ (total × m)
   Eigen::VectorXd right_;  // what is left of z
   Eigen::VectorXd step_;
   Eigen::VectorXd work_;
-  Eigen::MatrixXd next_;
   RangeFactorisation range_;
   RangeFactorisation tall_;
   Eigen::VectorXi order_;

@@ -246,14 +246,14 @@ bool LimitedControls::relax_motion(Eigen::VectorXd & tau) noexcept CD_NONBLOCKIN
   return true;
 }
 
-bool LimitedControls::admits(
-  const Eigen::VectorXd & tau, const Reduction & reduction,
-  const Workspace & workspace) noexcept CD_NONBLOCKING
+bool LimitedControls::admits(const Eigen::VectorXd & tau) const noexcept CD_NONBLOCKING
 {
-  if ((tau.array() < now_lower_.array()).any() || (tau.array() > now_upper_.array()).any())
-  {
-    return false;
-  }
+  return !(tau.array() < now_lower_.array()).any() && !(tau.array() > now_upper_.array()).any();
+}
+
+bool LimitedControls::admits_forces(
+  const Eigen::VectorXd & multipliers, const Workspace & workspace) const noexcept CD_NONBLOCKING
+{
   for (const ConeRow & cone : cones_)
   {
     if (!workspace.is_active(cone.constraint))
@@ -263,8 +263,7 @@ bool LimitedControls::admits(
     double value = 0.0;
     for (const auto & [row, coefficient] : cone.terms)
     {
-      value += coefficient * (reduction.free_multipliers()(row) +
-                              reduction.multiplier_response().row(row).dot(tau));
+      value += coefficient * multipliers(row);
     }
     if (!(value >= cone.lower))
     {

@@ -56,10 +56,11 @@ public:
   /// them, by as little as possible; `tau` are such controls. False: not even that was found.
   bool relax_motion(Eigen::VectorXd & tau) noexcept CD_NONBLOCKING;
 
-  /// Whether controls and the forces they lead to are within the limits.
-  bool admits(
-    const Eigen::VectorXd & tau, const Reduction & reduction,
-    const Workspace & workspace) noexcept CD_NONBLOCKING;
+  /// Whether controls are within the limits.
+  bool admits(const Eigen::VectorXd & tau) const noexcept CD_NONBLOCKING;
+  /// Whether the forces λ (m) that controls lead to are in the cones.
+  bool admits_forces(
+    const Eigen::VectorXd & multipliers, const Workspace & workspace) const noexcept CD_NONBLOCKING;
 
   /// The desired rows, levels one after the other.
   struct Levels

@@ -33,12 +33,12 @@ Status ServoCycle::evaluate(
   add_null_part();
   limit();
   m_.residual = -m_.z;
-  m_.residual.noalias() += m_.S * m_.tau;
+  m_.residual.noalias() += m_.S_transpose.transpose() * m_.tau;
   if (!m_.tau.allFinite() || !m_.residual.allFinite())
   {
     return Status::kNonFiniteResult;
   }
-  const Status solved = law_.passive().solve(m_.tau, m_.reduction, m_.passive);
+  const Status solved = solve();
   if (!has_output(solved))
   {
     return solved;
@@ -50,6 +50,16 @@ Status ServoCycle::evaluate(
                      : m_.result.solution == ServoSolution::kNone ? Status::kInconsistent
                                                                   : Status::kOk;
   return law == Status::kOk ? solved : law;
+}
+
+Status ServoCycle::solve() noexcept
+{
+  if (!m_.is_solved)
+  {
+    m_.solved = law_.passive().solve(m_.tau, m_.reduction, m_.passive);
+    m_.is_solved = true;
+  }
+  return m_.solved;
 }
 
 void ServoCycle::report() noexcept
@@ -110,8 +120,8 @@ bool ServoCycle::is_missed(std::size_t task) const noexcept
 {
   const Eigen::Index offset = law_.row_offset(static_cast<int>(task));
   const Eigen::Index count = law_.tasks()[task].constraint->row_count();
-  const double size =
-    m_.z.segment(offset, count).norm() + m_.S.middleRows(offset, count).norm() * m_.tau.norm();
+  const double size = m_.z.segment(offset, count).norm() +
+                      m_.S_transpose.middleCols(offset, count).norm() * m_.tau.norm();
   const double rest = m_.residual.segment(offset, count).norm();
   if (!(rest > law_.options().consistency_tolerance * size))
   {

@@ -37,6 +37,9 @@ private:
   void form_task(std::size_t task) noexcept;
   void form_motion(std::size_t task) noexcept;
   void form_force(std::size_t task) noexcept;
+  /// Rows of S = A_s Y, and what z loses by u̇_0.
+  void add_responses(Eigen::Index offset, Eigen::Index count) noexcept;
+  void add_response(Eigen::Index row) noexcept;
   // Levels.
   bool is_ideal_metric() const noexcept { return law_.options().metric == ServoMetric::kIdeal; }
   Eigen::Index level_begin(int level) const noexcept;
@@ -56,9 +59,15 @@ private:
   bool keeps_motion_limits() noexcept;
   /// Whether the controls bring a limited coordinate's acceleration to its bound, or beyond.
   bool is_at_motion_limit(int i) const noexcept;
+  /// Whether the controls keep the input limits and the cones.
+  bool keeps_limits() noexcept;
+  /// λ_0 and Λ for cones, unless force tasks asked for them; the controls will change.
+  void find_forces() noexcept;
   LimitedControls::Levels tasks_of_levels() const noexcept;
   const Eigen::MatrixXd * effort_metric() const noexcept;
   // Result.
+  /// The passive system with the controls, unless it was solved already.
+  Status solve() noexcept;
   void report() noexcept;
   void report_limits() noexcept;
   /// Whether the rows of a task are missed by more than rounding.

@@ -108,6 +108,13 @@ ServoLaw::ServoLaw(
     check_gain(name, "Θ1 (velocity)", task.error_dynamics.velocity, rows);
     check_gain(name, "Θ2 (position)", task.error_dynamics.position, rows);
     check_gain(name, "Θ (first order)", task.error_dynamics.first_order, rows);
+    if (!(task.weight >= ServoTask::kLeastWeight && task.weight <= ServoTask::kLargestWeight))
+    {
+      std::ostringstream message;
+      message << "servo-constraint '" << name << "': weight is " << task.weight
+              << "; allowed: " << ServoTask::kLeastWeight << " to " << ServoTask::kLargestWeight;
+      throw std::invalid_argument(message.str());
+    }
     names.push_back(name);
     layouts_.emplace_back(*task.constraint);
     levels[task.priority].push_back(static_cast<int>(i));

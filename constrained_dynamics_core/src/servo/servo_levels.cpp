@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <Eigen/Cholesky>
@@ -20,7 +21,8 @@ void ServoCycle::begin_levels() noexcept
   m_.condition = 1.0;
   m_.damped = false;
   // Before the usual sizes are known, rows without effect must not pass for small ones.
-  m_.smallest_size = std::max(kServoRounding * m_.S.norm(), std::numeric_limits<double>::min());
+  m_.smallest_size =
+    std::max(kServoRounding * m_.S_transpose.norm(), std::numeric_limits<double>::min());
 }
 
 const Eigen::MatrixXd * ServoCycle::effort_metric() const noexcept
@@ -56,7 +58,7 @@ void ServoCycle::solve_level(int level) noexcept
     }
     const Eigen::Index count = law_.tasks()[i].constraint->row_count();
     const Eigen::Index offset = law_.row_offset(task);
-    m_.ordered_S.middleRows(begin + m, count) = m_.S.middleRows(offset, count);
+    m_.ordered_S_transpose.middleCols(begin + m, count) = m_.S_transpose.middleCols(offset, count);
     m_.ordered_z.segment(begin + m, count) = m_.z.segment(offset, count);
     if (ideal)
     {
@@ -65,8 +67,16 @@ void ServoCycle::solve_level(int level) noexcept
     for (Eigen::Index k = 0; k < count; ++k)
     {
       const double usual = m_.row_size(offset + k);
-      const double now = m_.S.row(offset + k).norm();
-      m_.ordered_size(begin + m + k) = usual > 0.0 ? usual : std::max(now, m_.smallest_size);
+      m_.ordered_size(begin + m + k) =
+        usual > 0.0 ? usual : std::max(m_.S_transpose.col(offset + k).norm(), m_.smallest_size);
+    }
+    const double weight = m_.weights_of_tasks[i];
+    if (weight != 1.0)
+    {
+      const double root = std::sqrt(weight);
+      m_.ordered_S_transpose.middleCols(begin + m, count) *= root;
+      m_.ordered_z.segment(begin + m, count) *= root;
+      m_.ordered_size.segment(begin + m, count) *= root;
     }
     forces = forces || !law_.tasks()[i].constraint->force_rows().empty();
     m += count;
@@ -78,7 +88,7 @@ void ServoCycle::solve_level(int level) noexcept
   }
   const int nominal = m_.is_prepared() ? m_.nominal_rank[static_cast<std::size_t>(level)] : -1;
   LevelSolver::Rows rows{
-    m_.ordered_S.middleRows(begin, m), m_.ordered_z.segment(begin, m),
+    m_.ordered_S_transpose.middleCols(begin, m), m_.ordered_z.segment(begin, m),
     m_.ordered_size.segment(begin, m), std::min(nominal, static_cast<int>(m)), nullptr};
   if (ideal && !forces && nominal < m)
   {
@@ -125,12 +135,13 @@ void ServoCycle::weigh_levels() noexcept
   if (m_.damped)
   {
     // The rows of the damped controls are desired, not those that take unbounded controls.
-    m_.ordered_z.noalias() = m_.ordered_S * m_.solver.solution();
+    m_.ordered_z.noalias() = m_.ordered_S_transpose.transpose() * m_.solver.solution();
   }
   for (std::size_t level = 0; is_ideal_metric() && level < law_.levels().size(); ++level)
   {
     weigh_level(static_cast<int>(level));
   }
+  m_.ordered_S = m_.ordered_S_transpose.transpose();
 }
 
 void ServoCycle::weigh_level(int level) noexcept
@@ -158,7 +169,8 @@ void ServoCycle::weigh_level(int level) noexcept
     return;
   }
   find_gram(m);
-  m_.solver.weigh(m_.gram, m_.ordered_S.middleRows(begin, m), m_.ordered_z.segment(begin, m));
+  m_.solver.weigh(
+    m_.gram, m_.ordered_S_transpose.middleCols(begin, m), m_.ordered_z.segment(begin, m));
 }
 
 bool ServoCycle::is_ideal() noexcept

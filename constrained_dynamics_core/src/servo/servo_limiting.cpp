@@ -21,12 +21,14 @@ void ServoCycle::limit() noexcept
   m_.limited = false;
   m_.cones_met = true;
   m_.weighed = false;
+  m_.is_solved = false;
   if (m_.limits)
   {
     m_.limits->begin(m_.has_last ? &m_.last : nullptr);
   }
-  if (m_.limits && !m_.limits->admits(m_.tau, m_.reduction, m_.passive))
+  if (m_.limits && !keeps_limits())
   {
+    find_forces();
     weigh_levels();
     const Status status = m_.limits->solve(tasks_of_levels(), m_.reduction, m_.passive, m_.tau);
     m_.limited = true;
@@ -41,6 +43,25 @@ void ServoCycle::limit() noexcept
     {
       limit_motion();
     }
+  }
+}
+
+bool ServoCycle::keeps_limits() noexcept
+{
+  // Cones are asked last: their forces are those of the solution, which is needed anyway.
+  return m_.limits->admits(m_.tau) &&
+         (law_.options().cones.empty() || !m_.tau.allFinite() || !has_output(solve()) ||
+          m_.limits->admits_forces(m_.passive.solution().multipliers, m_.passive));
+}
+
+void ServoCycle::find_forces() noexcept
+{
+  m_.is_solved = false;
+  if (!m_.has_forces && !law_.options().cones.empty())
+  {
+    // As the cycle began, so that it succeeds as then.
+    (void)law_.passive().reduce(m_.passive, m_.reduction, {is_ideal_metric(), true});
+    m_.has_forces = true;
   }
 }
 
@@ -84,6 +105,7 @@ void ServoCycle::limit_motion() noexcept
   m_.limited = true;
   m_.motion_limited = true;
   m_.motion_met = limits.set_motion(m_.motion_rows, m_.motion_lower, m_.motion_upper);
+  find_forces();
   weigh_levels();
   if (limits.solve(tasks_of_levels(), reduction, m_.passive, m_.tau) == Status::kOk)
   {

@@ -33,6 +33,7 @@ struct ServoWorkspace::Memory
   std::vector<ServoReference> references;
   std::vector<ErrorDynamics> gains;
   std::vector<bool> enabled;
+  std::vector<double> weights_of_tasks;
   Eigen::VectorXd external_null_vector;
   Eigen::VectorXd last;  // controls that the rate limit counts from
   bool has_last = false;
@@ -52,15 +53,20 @@ struct ServoWorkspace::Memory
   // ---- of one cycle
   Reduction reduction;
   ConstraintScratch scratch;
-  bool uses_forces;  // force tasks or cones
-  Eigen::MatrixXd S;
+  bool has_force_tasks;         // which need λ_0 and Λ in every cycle
+  bool has_forces = false;      // λ_0 and Λ are there
+  bool is_solved = false;       // the passive solution is that of tau
+  Status solved = Status::kOk;  // its status
+  Eigen::MatrixXd Y_transpose;
+  Eigen::MatrixXd S_transpose;
   Eigen::VectorXd z;
   Eigen::VectorXd tau;
   Eigen::VectorXd null_part;
   Eigen::VectorXd force;
   LevelSolver solver;
   // Rows of enabled tasks, level by level.
-  Eigen::MatrixXd ordered_S;
+  Eigen::MatrixXd ordered_S_transpose;
+  Eigen::MatrixXd ordered_S;  // only where limits bind
   Eigen::VectorXd ordered_z;
   Eigen::VectorXd ordered_size;
   std::vector<int> level_ends;

@@ -60,7 +60,7 @@ private:
   Eigen::VectorXd sizes()
   {
     cycle_.begin_levels();
-    return m_.solver.open_rows(m_.S).rowwise().norm();
+    return m_.solver.in_metric(m_.S_transpose).colwise().norm().transpose();
   }
   /// Moves a state onto the constraints, and evaluates the rows there.
   bool form_projected(State & sample)
@@ -89,7 +89,7 @@ std::vector<State> Preparation::find_sizes(const State & state)
   const Eigen::VectorXd here = sizes();
   // What rows could be if the passive constraints left them alone; of forces what any of them is.
   Eigen::VectorXd possible =
-    m_.rows.jacobian.rowwise().norm() * m_.solver.open_rows(m_.reduction.input_response()).norm();
+    m_.rows.jacobian.rowwise().norm() * m_.solver.in_metric(m_.Y_transpose).norm();
   possible = possible.cwiseMax(here.maxCoeff());
   std::vector<State> samples{state};
   std::mt19937 generator(kSeed);

@@ -3,6 +3,11 @@
 
 #include "servo/servo_cycle.hpp"
 
+#include <algorithm>
+
+#include "clones.hpp"
+#include "formulations/columns.hpp"
+
 // The rows of the tasks, S τ = z (E14).
 
 namespace constrained_dynamics
@@ -92,11 +97,13 @@ Status ServoCycle::form(double time, const ConstVectorRef & q, const ConstVector
     return status;
   }
   const Status reduced =
-    dynamics.reduce(m_.passive, m_.reduction, {is_ideal_metric(), m_.uses_forces});
+    dynamics.reduce(m_.passive, m_.reduction, {is_ideal_metric(), m_.has_force_tasks});
+  m_.has_forces = m_.has_force_tasks;
   if (!has_output(reduced))
   {
     return reduced;
   }
+  m_.Y_transpose = m_.reduction.input_response().transpose();
   status = evaluate_rows();
   if (status != Status::kOk)
   {
@@ -107,7 +114,7 @@ Status ServoCycle::form(double time, const ConstVectorRef & q, const ConstVector
   {
     form_task(i);
   }
-  if (!is_finite(m_.S) || !m_.z.allFinite())
+  if (!is_finite(m_.S_transpose) || !m_.z.allFinite())
   {
     return Status::kNonFiniteResult;
   }
@@ -121,7 +128,7 @@ void ServoCycle::form_task(std::size_t task) noexcept
   {
     const Eigen::Index offset = law_.row_offset(static_cast<int>(task));
     m_.z.segment(offset, constraint.row_count()).setZero();
-    m_.S.middleRows(offset, constraint.row_count()).setZero();
+    m_.S_transpose.middleCols(offset, constraint.row_count()).setZero();
   }
   else if (constraint.force_rows().empty())
   {
@@ -139,7 +146,7 @@ void ServoCycle::form_force(std::size_t task) noexcept
   Eigen::Index k = 0;
   for (const int passive_row : law_.tasks()[task].constraint->force_rows())
   {
-    m_.S.row(row) = m_.reduction.multiplier_response().row(passive_row);
+    m_.S_transpose.col(row) = m_.reduction.multiplier_response().row(passive_row).transpose();
     m_.z(row) = m_.references[task].position(k) - m_.reduction.free_multipliers()(passive_row);
     ++row;
     ++k;
@@ -171,9 +178,49 @@ void ServoCycle::form_motion(std::size_t task) noexcept
   {
     add_gain(gains.first_order, m_.rows.velocity.segment(offset, count), z);
   }
-  const auto A = m_.rows.jacobian.middleRows(offset, count);
-  multiply(A, m_.reduction.input_response(), m_.S.middleRows(offset, count));
-  z.noalias() -= A * m_.reduction.free_acceleration();
+  add_responses(offset, count);
+}
+
+CD_CLONES void ServoCycle::add_responses(Eigen::Index offset, Eigen::Index count) noexcept
+{
+  for (Eigen::Index row = offset; row < offset + count; ++row)
+  {
+    add_response(row);
+  }
+}
+
+void ServoCycle::add_response(Eigen::Index row) noexcept
+{
+  // A joint touches one speed, a hand those of an arm: only these are summed where they are few.
+  const Eigen::Index n = m_.Y_transpose.cols();
+  const Eigen::Index l = m_.Y_transpose.rows();
+  const double * A = m_.rows.jacobian.data() + row;
+  const Eigen::Index step = m_.rows.jacobian.outerStride();
+  const double * Y = m_.Y_transpose.data();
+  double * S = m_.S_transpose.data() + row * l;
+  double moving = 0.0;
+  Eigen::Index touched = 0;
+  for (Eigen::Index j = 0; j < n; ++j)
+  {
+    const double a = A[j * step];
+    moving += a * m_.reduction.free_acceleration()(j);
+    touched += a != 0.0 ? 1 : 0;
+  }
+  m_.z(row) -= moving;
+  std::fill_n(S, l, 0.0);
+  if (2 * touched > n)
+  {
+    columns::add_columns(
+      S, Y, l, [&](Eigen::Index j) { return A[j * step]; }, l, n);
+    return;
+  }
+  for (Eigen::Index j = 0; j < n; ++j)
+  {
+    if (A[j * step] != 0.0)
+    {
+      columns::add(S, A[j * step], Y + j * l, l);
+    }
+  }
 }
 
 }  // namespace constrained_dynamics

@@ -98,6 +98,8 @@ void ServoRuntime::enable_forces_of(int constraint, bool active) noexcept CD_NON
   }
 }
 
+void ServoRuntime::ramp() noexcept CD_NONBLOCKING { cycle_->commands.restart(); }
+
 const Eigen::VectorXd & ServoRuntime::granted() const { return cycle_->granted; }
 const Eigen::VectorXd & ServoRuntime::requested() const { return cycle_->requested; }
 const RefusedReference & ServoRuntime::last_refusal() const { return cycle_->refusal; }

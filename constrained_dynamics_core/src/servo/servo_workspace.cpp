@@ -27,13 +27,12 @@ int largest_level(const ServoLaw & law)
   return largest;
 }
 
-bool needs_forces(const ServoLaw & law)
+bool desires_forces(const ServoLaw & law)
 {
   const std::vector<ServoTask> & tasks = law.tasks();
-  return !law.options().cones.empty() ||
-         std::any_of(
-           tasks.begin(), tasks.end(),
-           [](const ServoTask & task) { return !task.constraint->force_rows().empty(); });
+  return std::any_of(
+    tasks.begin(), tasks.end(),
+    [](const ServoTask & task) { return !task.constraint->force_rows().empty(); });
 }
 
 ServoResult make_result(const ServoLaw & law)
@@ -78,13 +77,15 @@ ServoWorkspace::Memory::Memory(
   y(Eigen::VectorXd::Zero(input_count)),
   result(make_result(law)),
   reduction(law.passive()),
-  uses_forces(needs_forces(law)),
-  S(Eigen::MatrixXd::Zero(row_count, input_count)),
+  has_force_tasks(desires_forces(law)),
+  Y_transpose(Eigen::MatrixXd::Zero(input_count, speed_count)),
+  S_transpose(Eigen::MatrixXd::Zero(input_count, row_count)),
   z(Eigen::VectorXd::Zero(row_count)),
   tau(Eigen::VectorXd::Zero(input_count)),
   null_part(Eigen::VectorXd::Zero(input_count)),
   force(Eigen::VectorXd::Zero(speed_count)),
   solver(input_count, largest_level(law)),
+  ordered_S_transpose(Eigen::MatrixXd::Zero(input_count, row_count)),
   ordered_S(Eigen::MatrixXd::Zero(row_count, input_count)),
   ordered_z(Eigen::VectorXd::Zero(row_count)),
   ordered_size(Eigen::VectorXd::Ones(row_count)),
@@ -101,6 +102,7 @@ ServoWorkspace::Memory::Memory(
   {
     references.push_back(task.constraint->make_reference());
     gains.push_back(task.error_dynamics);
+    weights_of_tasks.push_back(task.weight);
     buffer = std::max(buffer, task.constraint->scratch_size());
   }
   scratch.jacobian_a.setZero(6, speed_count);
@@ -195,6 +197,21 @@ void ServoWorkspace::set_enabled(int task, bool enabled) noexcept CD_NONBLOCKING
 bool ServoWorkspace::is_enabled(int task) const
 {
   return memory_->enabled[static_cast<std::size_t>(task)];
+}
+
+bool ServoWorkspace::set_weight(int task, double weight) noexcept CD_NONBLOCKING
+{
+  if (!(weight >= ServoTask::kLeastWeight && weight <= ServoTask::kLargestWeight))
+  {
+    return false;
+  }
+  memory_->weights_of_tasks[static_cast<std::size_t>(task)] = weight;
+  return true;
+}
+
+double ServoWorkspace::weight(int task) const
+{
+  return memory_->weights_of_tasks[static_cast<std::size_t>(task)];
 }
 
 Eigen::VectorXd & ServoWorkspace::external_null_vector() { return memory_->external_null_vector; }

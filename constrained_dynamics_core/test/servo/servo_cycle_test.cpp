@@ -374,6 +374,186 @@ TEST(ServoCycle, when_there_are_levels_expect_dense_projections_one_after_the_ot
   }
 }
 
+/// Two tasks of two rows that contradict each other on three controls.
+std::vector<ServoTask> contradiction(Plant & plant)
+{
+  return {plant.task("a", plant.rows(2)), plant.task("b", plant.rows(2))};
+}
+
+TEST(ServoCycle, when_tasks_of_a_level_contradict_expect_weighted_least_squares)
+{
+  for (const ServoMetric metric : {ServoMetric::kMoorePenrose, ServoMetric::kIdeal})
+  {
+    for (unsigned seed = 301; seed <= 308; ++seed)
+    {
+      SCOPED_TRACE(seed);
+      Plant plant(seed, 6, 3);
+      std::vector<ServoTask> tasks = contradiction(plant);
+      tasks[0].weight = std::pow(10.0, plant.normal(plant.generator));
+      tasks[1].weight = std::pow(10.0, plant.normal(plant.generator));
+      Cycle cycle(
+        plant, plant.dynamics({plant.constraint("loop", plant.rows(1))}), tasks, with(metric));
+      cycle.follow_random(plant);
+      ASSERT_EQ(cycle.evaluate(), Status::kInconsistent);
+      const VectorXd root = (VectorXd(4) << std::sqrt(tasks[0].weight), std::sqrt(tasks[0].weight),
+                             std::sqrt(tasks[1].weight), std::sqrt(tasks[1].weight))
+                              .finished();
+      MatrixXd S = root.asDiagonal() * cycle.S();
+      VectorXd z = root.cwiseProduct(cycle.z());
+      if (metric == ServoMetric::kIdeal)
+      {
+        const MatrixXd & A = cycle.servo.rows().jacobian;
+        const MatrixXd L = (A * cycle.compliance() * A.transpose()).llt().matrixL();
+        S = inverse_of(L) * S;
+        z = inverse_of(L) * z;
+      }
+      const VectorXd tau = solve_least_squares(S, z);
+      EXPECT_LT((cycle.tau() - tau).norm(), 1e-8 * (1.0 + tau.norm()));
+    }
+  }
+}
+
+TEST(ServoCycle, when_weights_are_one_expect_the_same_bits_and_when_equal_the_same_controls)
+{
+  for (const ServoMetric metric : {ServoMetric::kMoorePenrose, ServoMetric::kIdeal})
+  {
+    Plant plant(311, 6, 3);
+    const std::vector<ServoTask> tasks = contradiction(plant);
+    Cycle plain(plant, plant.dynamics(), tasks, with(metric));
+    Cycle weighted(plant, plant.dynamics(), tasks, with(metric));
+    plain.follow_random(plant);
+    for (int i = 0; i < 2; ++i)
+    {
+      weighted.servo.reference(i) = plain.servo.reference(i);
+      ASSERT_TRUE(weighted.servo.set_weight(i, 3.0));
+    }
+    ASSERT_EQ(plain.evaluate(), Status::kInconsistent);
+    ASSERT_EQ(weighted.evaluate(), Status::kInconsistent);
+    EXPECT_LT((weighted.tau() - plain.tau()).norm(), 1e-10 * (1.0 + plain.tau().norm()));
+    for (int i = 0; i < 2; ++i)
+    {
+      ASSERT_TRUE(weighted.servo.set_weight(i, 1.0));
+      EXPECT_EQ(weighted.servo.weight(i), 1.0);
+      for (const double wrong : {0.0, -1.0, 9e-7, 1.1e6, kInf, kNaN})
+      {
+        EXPECT_FALSE(weighted.servo.set_weight(i, wrong));
+      }
+      EXPECT_EQ(weighted.servo.weight(i), 1.0);
+    }
+    ASSERT_EQ(weighted.evaluate(), Status::kInconsistent);
+    EXPECT_EQ(weighted.tau(), plain.tau());
+  }
+}
+
+TEST(ServoCycle, when_the_ratio_of_weights_grows_expect_the_strict_order)
+{
+  Plant plant(321, 6, 3);
+  std::vector<ServoTask> tasks = contradiction(plant);
+  Cycle weighted(plant, plant.dynamics(), tasks);
+  tasks[1].priority = 1;
+  Cycle strict(plant, plant.dynamics(), tasks);
+  weighted.follow_random(plant);
+  strict.servo.reference(0) = weighted.servo.reference(0);
+  strict.servo.reference(1) = weighted.servo.reference(1);
+  ASSERT_EQ(strict.evaluate(), Status::kOk);
+  double last = kInf;
+  for (const double weight : {1e1, 1e2, 1e3, 1e4, 1e5, 1e6})
+  {
+    // The ratio grows by 100 a step, and the distance falls with it.
+    ASSERT_TRUE(weighted.servo.set_weight(0, weight));
+    ASSERT_TRUE(weighted.servo.set_weight(1, 1.0 / weight));
+    ASSERT_TRUE(has_output(weighted.evaluate()));
+    EXPECT_FALSE(weighted.result().damped);
+    const double distance = (weighted.tau() - strict.tau()).norm() / strict.tau().norm();
+    EXPECT_LT(distance, std::max(0.03 * last, 1e-9)) << weight;
+    last = distance;
+  }
+  EXPECT_LT(last, 1e-8);
+}
+
+TEST(ServoCycle, when_weights_meet_bounds_expect_the_smallest_weighted_error_within_them)
+{
+  for (unsigned seed = 331; seed <= 334; ++seed)
+  {
+    SCOPED_TRACE(seed);
+    Plant plant(seed, 5, 3);
+    std::vector<ServoTask> tasks = contradiction(plant);
+    tasks[0].weight = 30.0;
+    Cycle free(plant, plant.dynamics(), tasks);
+    free.follow_random(plant);
+    ASSERT_TRUE(has_output(free.evaluate()));
+    ServoOptions options;
+    options.limits.upper = 0.5 * free.tau().cwiseAbs();
+    options.limits.lower = -options.limits.upper;
+    Cycle cycle(plant, plant.dynamics(), tasks, options);
+    cycle.servo.reference(0) = free.servo.reference(0);
+    cycle.servo.reference(1) = free.servo.reference(1);
+    ASSERT_EQ(cycle.evaluate(), Status::kLimited);
+    const MatrixXd S = cycle.S();
+    const VectorXd z = cycle.z();
+    const auto error = [&](const VectorXd & tau)
+    {
+      const VectorXd e = S * tau - z;
+      return 30.0 * e.head(2).squaredNorm() + e.tail(2).squaredNorm();
+    };
+    const double least = error(cycle.tau());
+    for (int i = 0; i < 500; ++i)
+    {
+      const VectorXd step = VectorXd::NullaryExpr(3, [&] { return plant.normal(plant.generator); });
+      const VectorXd tau = (cycle.tau() + std::pow(10.0, -i % 6) * step)
+                             .cwiseMax(options.limits.lower)
+                             .cwiseMin(options.limits.upper);
+      EXPECT_GE(error(tau), least * (1.0 - 1e-9));
+    }
+  }
+}
+
+TEST(ServoCycle, when_tasks_and_contacts_come_and_go_expect_no_allocation_and_the_prepared_law)
+{
+  Plant plant(341, 8, 6);
+  const std::vector<std::string> wall = plant.rows(1);
+  std::vector<std::string> thin = plant.rows(1);
+  thin.push_back("2*(" + thin[0] + ")");
+  const auto dynamics =
+    plant.dynamics({plant.constraint("wall", wall), plant.constraint("floor", plant.rows(2))});
+  const std::vector<ServoTask> tasks = {
+    plant.task("a", plant.rows(2)), plant.task("b", thin, 1), plant.task("c", plant.rows(3), 1),
+    plant.task("d", plant.rows(6), 2)};
+  Cycle live(plant, dynamics, tasks);
+  live.follow_random(plant);
+  for (int i = 0; i < 60; ++i)
+  {
+    SCOPED_TRACE(i);
+    const int bits = std::uniform_int_distribution<int>(0, 63)(plant.generator);
+    const long before = allocation_count();
+    for (int k = 0; k < 4; ++k)
+    {
+      live.servo.set_enabled(k, (bits >> k & 1) == 0);
+    }
+    live.servo.dynamics().set_active(0, (bits & 16) == 0);
+    live.servo.dynamics().set_active(1, (bits & 32) == 0);
+    const Status status = live.evaluate();
+    EXPECT_EQ(allocation_count(), before);
+    ASSERT_TRUE(has_output(status)) << to_string(status);
+    // A workspace that was prepared with these tasks and contacts.
+    Cycle prepared(plant, dynamics, tasks);
+    for (int k = 0; k < 4; ++k)
+    {
+      prepared.servo.set_enabled(k, (bits >> k & 1) == 0);
+    }
+    prepared.servo.dynamics().set_active(0, (bits & 16) == 0);
+    prepared.servo.dynamics().set_active(1, (bits & 32) == 0);
+    prepared.law.reset(prepared.state, prepared.servo);
+    for (int k = 0; k < 4; ++k)
+    {
+      prepared.servo.reference(k) = live.servo.reference(k);
+    }
+    ASSERT_EQ(prepared.evaluate(), status);
+    EXPECT_LT((live.tau() - prepared.tau()).norm(), 1e-8 * (1.0 + prepared.tau().norm()));
+    EXPECT_EQ(live.result().rank, prepared.result().rank);
+  }
+}
+
 TEST(ServoCycle, when_a_task_is_off_expect_the_law_without_it_whatever_its_numbers)
 {
   Plant plant(91, 6, 4);

@@ -37,7 +37,7 @@ MatrixXd random_matrix(std::mt19937 & generator, Eigen::Index rows, Eigen::Index
 LevelSolver::Rows rows_of(
   const MatrixXd & S, const VectorXd & z, const VectorXd & size, int nominal)
 {
-  return {S, z, size, nominal, nullptr};
+  return {S.transpose(), z, size, nominal, nullptr};
 }
 
 // ---- levels ------------------------------------------------------------------------------------

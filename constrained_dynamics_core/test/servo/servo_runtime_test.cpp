@@ -383,6 +383,46 @@ TEST(ServoRuntime, when_the_wall_goes_expect_its_force_task_to_be_off)
   EXPECT_EQ(loop.runtime->counts().missed, 0u);
 }
 
+TEST(ServoRuntime, when_a_ramp_is_asked_for_at_a_switch_expect_commands_without_a_jump)
+{
+  // The wall stays and the push on it goes, so that nothing moves by the switch.
+  double jump = 0.0;
+  for (const bool ramps : {false, true})
+  {
+    Loop loop(arm(), quick());
+    loop.run(200);
+    loop.largest_step = 0.0;
+    loop.run(100);
+    const double usual = loop.largest_step;  // of the motion along the wall, a cycle
+    const VectorXd q = loop.plant.state().q;
+    const VectorXd u = loop.plant.state().u;
+    const VectorXd last = loop.runtime->command();
+    const long before = test::allocation_count();
+    loop.runtime->servo().set_enabled(1, false);
+    if (ramps)
+    {
+      loop.runtime->ramp();
+    }
+    const ServoCycleReport report = loop.runtime->step(kPeriod, q, u);
+    EXPECT_EQ(test::allocation_count(), before);
+    EXPECT_EQ(report.mode == ServoMode::kRamp, ramps);
+    const double step = (loop.runtime->command() - last).norm();
+    if (!ramps)
+    {
+      jump = step;
+      EXPECT_GT(jump, 1.0);  // [N m]
+      continue;
+    }
+    EXPECT_LT(step, 1e-12);
+    loop.largest_step = 0.0;
+    loop.run(99);
+    EXPECT_LT(loop.largest_step, 2.0 * usual + 0.02 * jump);  // the ramp's steepest is 1.5/100
+    loop.run(2);
+    EXPECT_EQ(loop.cycle().mode, ServoMode::kFollow);
+    EXPECT_LT((loop.runtime->command() - loop.runtime->servo().result().inputs).norm(), 1e-12);
+  }
+}
+
 TEST(ServoRuntime, when_limits_are_tight_expect_commands_within_them)
 {
   InputLimits limits = arm_limits();

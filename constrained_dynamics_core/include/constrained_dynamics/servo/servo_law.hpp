@@ -56,6 +56,12 @@ struct ServoTask
   /// 0 is the highest priority. A level is realised as far as the levels before it allow, without
   /// affecting them.
   int priority = 0;
+  /// How much an error of this task counts beside those of other tasks of its level, where not all
+  /// can be realised: the smallest sum of weight · ‖S τ − z‖² is found. No effect where all can.
+  double weight = 1.0;
+
+  static constexpr double kLeastWeight = 1e-6;
+  static constexpr double kLargestWeight = 1e6;
 };
 
 /// Bounds of the inputs. Empty vectors: none.
@@ -182,9 +188,13 @@ public:
   /// Gains of task i; may change between evaluations. Matrices must keep their size.
   ErrorDynamics & error_dynamics(int task);
   /// Enables or disables task i. Until the next ServoLaw::reset, the ranks of the remaining tasks
-  /// are those found in the cycle.
+  /// are those found in the cycle. The controls may jump (see ServoRuntime::ramp).
   void set_enabled(int task, bool enabled) noexcept CD_NONBLOCKING;
   bool is_enabled(int task) const;
+  /// Weight of task i within its level (ServoTask::weight); may change between evaluations. False,
+  /// and nothing changes, outside ServoTask::kLeastWeight to kLargestWeight.
+  [[nodiscard]] bool set_weight(int task, double weight) noexcept CD_NONBLOCKING;
+  double weight(int task) const;
   /// Part of y (l) that is given from outside, e.g. by another controller. Initially 0.
   Eigen::VectorXd & external_null_vector();
 
@@ -221,7 +231,7 @@ class CONSTRAINED_DYNAMICS_EXPORT ServoLaw
 {
 public:
   /// @throw std::invalid_argument for no or null tasks, tasks of another system, duplicate names,
-  /// gains of the wrong size, options out of range, or cones of unknown constraints.
+  /// gains of the wrong size, weights or options out of range, or cones of unknown constraints.
   ServoLaw(
     std::shared_ptr<const Dynamics> passive, std::vector<ServoTask> tasks,
     ServoOptions options = {});
@@ -258,7 +268,8 @@ public:
   [[nodiscard]] Status hold(int task, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
 
   /// One cycle: terms, passive rows, servo rows, controls and forces. The result and
-  /// workspace.dynamics().solution() are untouched unless has_output(status).
+  /// workspace.dynamics().solution() are untouched unless has_output(status). (Where limited
+  /// controls overflow, the solution is that of the controls without limits.)
   /// Statuses with output: kOk, kSingular (damped, or the passive rows are singular), kInconsistent
   /// (no controls realise the rows), kLimited. Without output: those of Dynamics::reduce and
   /// ServoConstraint::evaluate, and kSizeMismatch for gains or an external null vector of the wrong

@@ -209,6 +209,11 @@ public:
   /// Enables the force tasks of a passive constraint while that constraint is active.
   void enable_forces_of(int constraint, bool active) noexcept CD_NONBLOCKING;
 
+  /// Begins a ramp: commands continue from the last one, and its difference to what the law asks
+  /// for dies away within ServoRuntimeOptions::ramp_time. Call it where tasks or constraints of the
+  /// law are switched, for commands without a jump. Real-time safe: yes.
+  void ramp() noexcept CD_NONBLOCKING;
+
   /// The command (l): always finite and within the limits.
   const Eigen::VectorXd & command() const;
   const ServoLaw & law() const;

@@ -320,6 +320,21 @@ void bind_workspace(nb::module_ & module)
       { return w.workspace.is_enabled(task_of(*w.law, task)); },
       "task"_a)
     .def(
+      "set_weight",
+      [](W & w, const TaskKey & task, double weight)
+      {
+        if (!w.workspace.set_weight(task_of(*w.law, task), weight))
+        {
+          throw std::invalid_argument(
+            "weight is " + std::to_string(weight) + "; allowed: 1e-6 to 1e6");
+        }
+      },
+      "task"_a, "weight"_a, "How much errors count beside those of other tasks of the priority.")
+    .def(
+      "weight",
+      [](const W & w, const TaskKey & task) { return w.workspace.weight(task_of(*w.law, task)); },
+      "task"_a)
+    .def(
       "set_active",
       [](W & w, const std::variant<int, std::string> & key, bool active)
       {

@@ -98,12 +98,14 @@ void bind_servo_constraints(nb::module_ & module)
       "__init__",
       [](
         ServoTask * self, std::shared_ptr<const ServoConstraint> constraint,
-        const ErrorDynamics & dynamics, int priority) {
-        new (self) ServoTask{std::move(constraint), dynamics, priority};
+        const ErrorDynamics & dynamics, int priority, double weight) {
+        new (self) ServoTask{std::move(constraint), dynamics, priority, weight};
       },
-      "constraint"_a, "error_dynamics"_a = error, nb::kw_only(), "priority"_a = 0,
-      "priority: 0 goes first; later levels leave those before them alone.")
-    .def_ro("priority", &ServoTask::priority);
+      "constraint"_a, "error_dynamics"_a = error, nb::kw_only(), "priority"_a = 0, "weight"_a = 1.0,
+      "priority: 0 goes first; later levels leave those before them alone. weight: how much errors "
+      "count beside those of other tasks of the same priority, 1e-6 to 1e6.")
+    .def_ro("priority", &ServoTask::priority)
+    .def_ro("weight", &ServoTask::weight);
 }
 
 void bind_null_space(nb::module_ & module)
