@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include <Eigen/Cholesky>
 #include <Eigen/LU>
 
 #include "analysis/dense_products.hpp"
@@ -65,7 +64,7 @@ SolutionDifferentiator::SolutionDifferentiator(
   nq_(dynamics.system().coordinate_count()),
   m_(dynamics.constraints().row_count()),
   l_(dynamics.system().input_count()),
-  response_(static_cast<int>(n_), static_cast<int>(m_), static_cast<int>(l_)),
+  response_(static_cast<int>(n_), static_cast<int>(m_), static_cast<int>(2 * n_ + l_)),
   kinematic_factors_(static_cast<int>(nq_), static_cast<int>(n_))
 {
   q_.setZero(nq_);
@@ -90,17 +89,16 @@ SolutionDifferentiator::SolutionDifferentiator(
   complete_jacobian_.setZero(m_, n_);
   terms_.resize(dynamics);
   turned_.resize(dynamics);
-  for (Side * side : {&by_q_, &by_u_, &by_force_})
-  {
-    side->forces.setZero(n_, n_);
-    side->rows.setZero(m_, n_);
-  }
-  by_input_.forces.setZero(n_, l_);
-  by_input_.rows.setZero(m_, l_);
-  const Eigen::Index columns = std::max(n_, l_);
-  dependent_.setZero(std::min(n_, m_), columns);
-  eta_dependent_.setZero(std::min(n_, m_));
+  const Eigen::Index columns = 2 * n_ + l_;
+  by_state_.forces.setZero(n_, columns);
+  by_state_.rows.setZero(m_, columns);
+  by_force_.forces.setZero(n_, n_);
+  by_force_.rows.setZero(m_, n_);
+  response_of_.setZero(n_ + std::min(n_, m_), columns);
+  force_change_.setZero(n_, columns);
   row_change_.setZero(m_, columns);
+  dependent_.setZero(std::min(n_, m_), n_);
+  eta_dependent_.setZero(std::min(n_, m_));
   null_space_.setZero(m_, m_);
   null_gram_.setZero(m_, m_);
   null_change_.setZero(m_, n_);
@@ -285,7 +283,7 @@ void SolutionDifferentiator::differentiate_rows(
 /// target(row i) −= Σ_j Γ_ij values(row j), for the active rows of `rows`.
 void SolutionDifferentiator::subtract_gain(
   const Gain & gain, const std::vector<int> & rows, const Eigen::MatrixXd & values,
-  Eigen::MatrixXd & target) const noexcept
+  MatrixRef target) const noexcept
 {
   for (std::size_t i = 0; i < rows.size(); ++i)
   {
@@ -313,15 +311,18 @@ void SolutionDifferentiator::fill_sides(
   const Call & call, const SolutionDerivatives & rows) noexcept
 {
   const System & system = call.dynamics.system();
-  by_q_.forces = terms_.system.residual_q - terms_.force_q;
-  by_u_.forces = terms_.system.residual_u - terms_.force_u;
-  by_input_.forces = -call.evaluation.system_data->terms.input_matrix;
+  Eigen::MatrixXd & E = by_state_.forces;
+  E.leftCols(n_) = terms_.system.residual_q - terms_.force_q;
+  E.middleCols(n_, n_) = terms_.system.residual_u - terms_.force_u;
+  E.rightCols(l_) = -call.evaluation.system_data->terms.input_matrix;
+  auto by_q = by_state_.rows.leftCols(n_);
+  auto by_u = by_state_.rows.middleCols(n_, n_);
   for (Eigen::Index j = 0; j < n_; ++j)
   {
     for (Eigen::Index k = 0; k < count_; ++k)
     {
-      by_q_.rows(k, j) = terms_.residual_q(active_(k), j);
-      by_u_.rows(k, j) = terms_.residual_u(active_(k), j);
+      by_q(k, j) = terms_.residual_q(active_(k), j);
+      by_u(k, j) = terms_.residual_u(active_(k), j);
     }
   }
   const Stabilisation & stabilisation = call.dynamics.options().stabilisation;
@@ -329,56 +330,63 @@ void SolutionDifferentiator::fill_sides(
   {
     const std::vector<int> & position = call.of.position_rows;
     const std::vector<int> & velocity = call.of.velocity_rows;
-    subtract_gain(stabilisation.velocity_gain, position, rows.velocity_q, by_q_.rows);
-    subtract_gain(stabilisation.velocity_gain, position, rows.velocity_u, by_u_.rows);
-    subtract_gain(stabilisation.position_gain, position, rows.position_q, by_q_.rows);
-    subtract_gain(stabilisation.nonholonomic_gain, velocity, rows.velocity_q, by_q_.rows);
-    subtract_gain(stabilisation.nonholonomic_gain, velocity, rows.velocity_u, by_u_.rows);
+    subtract_gain(stabilisation.velocity_gain, position, rows.velocity_q, by_q);
+    subtract_gain(stabilisation.velocity_gain, position, rows.velocity_u, by_u);
+    subtract_gain(stabilisation.position_gain, position, rows.position_q, by_q);
+    subtract_gain(stabilisation.nonholonomic_gain, velocity, rows.velocity_q, by_q);
+    subtract_gain(stabilisation.nonholonomic_gain, velocity, rows.velocity_u, by_u);
   }
-  by_input_.rows.topRows(count_).setZero();
+  by_state_.rows.rightCols(l_).setZero();
   if (system.driven_speeds().empty())
   {
     return;
   }
   // Driven speeds are accelerated by their own forces alone.
-  by_force_.forces.setIdentity();
-  by_force_.forces *= -1.0;
-  by_force_.rows.topRows(count_).setZero();
+  by_force_.forces.setZero();
+  by_force_.forces.diagonal().setConstant(-1.0);
+  by_force_.rows.setZero();
   for (const int speed : system.driven_speeds())
   {
     const double inertia = mass_matrix_(speed, speed);
-    for (Side * side : {&by_q_, &by_u_, &by_input_, &by_force_})
+    for (Side * side : {&by_state_, &by_force_})
     {
-      side->rows.topRows(count_) -=
-        complete_jacobian_.col(speed).head(count_).lazyProduct(side->forces.row(speed) / inertia);
+      for (Eigen::Index j = 0; j < side->rows.cols(); ++j)
+      {
+        side->rows.col(j).head(count_) -=
+          side->forces(speed, j) / inertia * complete_jacobian_.col(speed).head(count_);
+      }
     }
   }
 }
 
-/// δu̇, δλ and the part of δF^c that δλ causes.
-void SolutionDifferentiator::respond(
-  const Side & side, MatrixRef acceleration, MatrixRef multipliers, MatrixRef force) noexcept
+/// δu̇ and f_D, the part of δF^c that δλ causes, and δλ of the active rows.
+void SolutionDifferentiator::respond() noexcept
 {
   const Eigen::Index r = response_.rank();
-  const Eigen::Index columns = side.forces.cols();
-  const auto rows = side.rows.topRows(count_);
-  response_.accelerations(side.forces, rows, acceleration);
-  multipliers.setZero();
+  auto response = response_of_.topRows(n_ + r);
+  response_.respond(by_state_.forces, by_state_.rows.topRows(count_), response);
+  const auto dependent = response.bottomRows(r);
+  auto change = row_change_.topRows(count_);
+  change.setZero();
   if (r == 0)
   {
+    force_change_.setZero();
     return;
   }
-  auto dependent = dependent_.topLeftCorner(r, columns);
-  response_.dependent_forces(side.forces, rows, dependent);
-  response_.add_forces(dependent, force);
-  auto change = row_change_.topLeftCorner(count_, columns);
-  change.setZero();
+  response_.forces(dependent, force_change_);
   add_product(1.0, response_.multipliers(), dependent, change);
-  for (Eigen::Index j = 0; j < columns; ++j)
+}
+
+/// Changes of the multipliers of active rows as those of all rows.
+void SolutionDifferentiator::spread(
+  const ConstMatrixRef & changes, Eigen::MatrixXd & multipliers) const noexcept
+{
+  multipliers.setZero();
+  for (Eigen::Index j = 0; j < changes.cols(); ++j)
   {
     for (Eigen::Index k = 0; k < count_; ++k)
     {
-      multipliers(active_(k), j) = change(k, j);
+      multipliers(active_(k), j) = changes(k, j);
     }
   }
 }
@@ -391,119 +399,22 @@ void SolutionDifferentiator::solve(const Call & call, SolutionDerivatives & out)
   differentiate_rows(call, out);
   fill_sides(call, out);
   response_.find_multipliers(weight_.head(count_));
-  out.constraint_force_q = terms_.force_q;
-  out.constraint_force_u = terms_.force_u;
-  out.constraint_force_input.setZero();
-  respond(by_q_, out.acceleration_q, out.multipliers_q, out.constraint_force_q);
-  respond(by_u_, out.acceleration_u, out.multipliers_u, out.constraint_force_u);
-  respond(by_input_, out.acceleration_input, out.multipliers_input, out.constraint_force_input);
-  if (call.dynamics.system().driven_speeds().empty())
+  respond();
+  const auto accelerations = response_of_.topRows(n_);
+  const auto multipliers = row_change_.topRows(count_);
+  out.acceleration_q = accelerations.leftCols(n_);
+  out.acceleration_u = accelerations.middleCols(n_, n_);
+  out.acceleration_input = accelerations.rightCols(l_);
+  out.constraint_force_q = terms_.force_q + force_change_.leftCols(n_);
+  out.constraint_force_u = terms_.force_u + force_change_.middleCols(n_, n_);
+  out.constraint_force_input = force_change_.rightCols(l_);
+  spread(multipliers.leftCols(n_), out.multipliers_q);
+  spread(multipliers.middleCols(n_, n_), out.multipliers_u);
+  spread(multipliers.rightCols(l_), out.multipliers_input);
+  out.acceleration_force = response_.inverse();
+  if (!call.dynamics.system().driven_speeds().empty())
   {
-    out.acceleration_force = response_.inverse();
-  }
-  else
-  {
-    response_.accelerations(
-      by_force_.forces, by_force_.rows.topRows(count_), out.acceleration_force);
-  }
-}
-
-// Aᵀ δλ = δF^c − ∂(Aᵀ) λ, with λ the multipliers themselves in place of those in the range. With
-// redundant rows the split with the least ‖W λ‖ also turns with the left null space Z of A: from
-// ZᵀW²λ = 0 and Aᵀ δZ = −∂(Aᵀ) Z follows ZᵀW² δλ = Zᵀ ∂(A) η, A η = W²λ.
-Status SolutionDifferentiator::turn_multipliers(
-  const Call & call, SolutionDerivatives & out) noexcept
-{
-  RowFactorisation & factorisation = response_.factorisation();
-  const Eigen::Index r = factorisation.rank();
-  const Eigen::Index null = count_ - r;
-  auto weighted = range_multipliers_.head(count_);  // not needed any more
-  weighted = weight_.head(count_).cwiseAbs2().cwiseProduct(multipliers_.head(count_));
-  auto dependent = eta_dependent_.head(r);
-  factorisation.particular(weighted, dependent);
-  eta_.setZero();
-  for (Eigen::Index i = 0; i < r; ++i)
-  {
-    eta_(factorisation.order()(i)) = dependent(i);
-  }
-  eta_ += acceleration_;
-  if (moved_)
-  {
-    const Status status = solve_here(call);
-    if (!has_output(status))
-    {
-      return status;
-    }
-  }
-  spread_multipliers(multipliers_);
-  const Status status = differentiate_terms(call, eta_, turned_);
-  if (status != Status::kOk)
-  {
-    return status;
-  }
-  auto Z = null_space_.topLeftCorner(count_, null);
-  auto gram = null_gram_.topLeftCorner(null, null);
-  for (Eigen::Index i = 0; i < null; ++i)
-  {
-    factorisation.multiplier_null_vector(static_cast<int>(i), Z.col(i));
-  }
-  weighted = weight_.head(count_).cwiseAbs2();
-  for (Eigen::Index i = 0; i < null; ++i)
-  {
-    for (Eigen::Index j = 0; j <= i; ++j)
-    {
-      gram(i, j) = Z.col(i).cwiseProduct(weighted).dot(Z.col(j));
-    }
-  }
-  const Eigen::LLT<MatrixRef> cholesky(gram);
-  if (cholesky.info() != Eigen::Success)
-  {
-    return Status::kNonFiniteResult;
-  }
-  add_turn(
-    terms_.force_q, turned_.force_q, terms_.residual_q, turned_.residual_q, out.multipliers_q);
-  add_turn(
-    terms_.force_u, turned_.force_u, terms_.residual_u, turned_.residual_u, out.multipliers_u);
-  return Status::kOk;
-}
-
-/// Adds what the multipliers change beyond `respond`. @pre Z and the root of Zᵀ W² Z are there.
-void SolutionDifferentiator::add_turn(
-  const Eigen::MatrixXd & force, const Eigen::MatrixXd & turned_force,
-  const Eigen::MatrixXd & residual, const Eigen::MatrixXd & turned_residual,
-  Eigen::MatrixXd & multipliers) noexcept
-{
-  const Eigen::Index r = response_.rank();
-  const Eigen::Index null = count_ - r;
-  const Eigen::VectorXi & order = response_.factorisation().order();
-  auto dependent = dependent_.topLeftCorner(r, n_);
-  auto turning = row_change_.topLeftCorner(count_, n_);  // ∂(A) η
-  for (Eigen::Index j = 0; j < n_; ++j)
-  {
-    for (Eigen::Index i = 0; i < r; ++i)
-    {
-      dependent(i, j) = force(order(i), j) - turned_force(order(i), j);
-    }
-    for (Eigen::Index k = 0; k < count_; ++k)
-    {
-      turning(k, j) = turned_residual(active_(k), j) - residual(active_(k), j);
-    }
-  }
-  const auto Z = null_space_.topLeftCorner(count_, null);
-  const auto L = null_gram_.topLeftCorner(null, null);
-  auto share = null_change_.topLeftCorner(null, n_);
-  share.noalias() = Z.transpose().lazyProduct(turning);
-  L.triangularView<Eigen::Lower>().solveInPlace(share);
-  L.triangularView<Eigen::Lower>().transpose().solveInPlace(share);
-  turning.setZero();
-  add_product(1.0, Z, share, turning);
-  add_product(1.0, response_.multipliers(), dependent, turning);
-  for (Eigen::Index j = 0; j < n_; ++j)
-  {
-    for (Eigen::Index k = 0; k < count_; ++k)
-    {
-      multipliers(active_(k), j) += turning(k, j);
-    }
+    response_.respond(by_force_.forces, by_force_.rows.topRows(count_), out.acceleration_force);
   }
 }
 

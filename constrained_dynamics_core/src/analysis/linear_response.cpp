@@ -18,9 +18,8 @@ LinearResponse::LinearResponse(int speed_count, int max_row_count, int max_colum
   const Eigen::Index n = speed_count;
   const Eigen::Index m = max_row_count;
   const Eigen::Index r = std::min(n, m);
-  by_rows_.setZero(n, m);
-  force_by_force_.setZero(r, n);
-  force_by_rows_.setZero(r, m);
+  by_force_.setZero(n + r, n);
+  by_rows_.setZero(n + r, m);
   dependency_.setZero(r, n);
   transposed_.setZero(n, r);
   dependent_rows_.setZero(r, n);
@@ -76,11 +75,15 @@ Status LinearResponse::update(const ConstMatrixRef & mass_matrix) noexcept CD_NO
   {
     return Status::kSingularInertia;
   }
+  // The inverse first: products with it cost less than solving for all columns.
   auto solved = solved_.topLeftCorner(p, n + r);
-  solved.leftCols(r) = K_transposed;
-  solved.middleCols(r, p).setIdentity();
-  solved.rightCols(r) = NQ.leftCols(r);
-  reduced_.solve_columns(solved);
+  auto inverse = solved.middleCols(r, p);
+  inverse.setIdentity();
+  reduced_.solve_columns(inverse);
+  solved.leftCols(r).setZero();
+  solved.rightCols(r).setZero();
+  add_product(1.0, inverse, K_transposed, solved.leftCols(r));
+  add_product(1.0, inverse, NQ.leftCols(r), solved.rightCols(r));
   fill_inverse();
   if (r > 0)
   {
@@ -111,6 +114,7 @@ void LinearResponse::fill_inverse() noexcept
       column(order(r + i)) = H_I(i, j);
     }
   }
+  by_force_.topRows(n) = -inverse_;
 }
 
 /// B, F and Λ.
@@ -140,43 +144,32 @@ void LinearResponse::fill_row_response() noexcept
   {
     for (Eigen::Index i = 0; i < n; ++i)
     {
-      by_rows_(order(i), k) = B(i, k);
+      by_rows_(order(i), k) = -B(i, k);
     }
   }
-  auto Lambda = force_by_rows_.topLeftCorner(r, m);
-  Lambda.setZero();
-  add_product(1.0, Q_D, B, Lambda);
+  auto minus_Lambda = by_rows_.block(n, 0, r, m);
+  minus_Lambda.setZero();
+  add_product(-1.0, Q_D, B, minus_Lambda);
   // F = [1 0] − Q_D N (Nᵀ Q N)⁻¹ Nᵀ.
   auto QN = scratch_.topLeftCorner(r, p);
   QN = Q_D.rightCols(p);
   add_product(1.0, Q_D.leftCols(r), K, QN);
+  auto F = reduced_rows_.topLeftCorner(r, n);  // Nᵀ Q is not needed any more
+  F.setZero();
+  F.leftCols(r).setIdentity();
+  add_product(-1.0, QN, solved_.topLeftCorner(p, n), F);
   for (Eigen::Index j = 0; j < n; ++j)
   {
-    auto column = force_by_force_.col(order(j)).head(r);
-    column.setZero();
-    if (j < r)
-    {
-      column(j) = 1.0;
-    }
-    add_product(-1.0, QN, solved_.col(j).head(p), column);
+    by_force_.col(order(j)).segment(n, r) = F.col(j);
   }
 }
 
-void LinearResponse::accelerations(
+void LinearResponse::respond(
   const ConstMatrixRef & E, const ConstMatrixRef & C, MatrixRef out) const noexcept CD_NONBLOCKING
 {
   out.setZero();
-  add_product(-1.0, inverse_, E, out);
-  add_product(-1.0, by_rows_.leftCols(C.rows()), C, out);
-}
-
-void LinearResponse::dependent_forces(
-  const ConstMatrixRef & E, const ConstMatrixRef & C, MatrixRef out) const noexcept CD_NONBLOCKING
-{
-  const Eigen::Index r = rank();
-  out.setZero();
-  add_product(1.0, force_by_force_.topRows(r), E, out);
-  add_product(-1.0, force_by_rows_.topLeftCorner(r, C.rows()), C, out);
+  add_product(1.0, by_force_.topRows(out.rows()), E, out);
+  add_product(1.0, by_rows_.topLeftCorner(out.rows(), C.rows()), C, out);
 }
 
 void LinearResponse::find_multipliers(const ConstVectorRef & weight) noexcept CD_NONBLOCKING
@@ -196,7 +189,7 @@ void LinearResponse::find_multipliers(const ConstVectorRef & weight) noexcept CD
   }
 }
 
-void LinearResponse::add_forces(const ConstMatrixRef & dependent, MatrixRef out) const noexcept
+void LinearResponse::forces(const ConstMatrixRef & dependent, MatrixRef out) const noexcept
   CD_NONBLOCKING
 {
   const Eigen::Index r = rank();
@@ -209,11 +202,11 @@ void LinearResponse::add_forces(const ConstMatrixRef & dependent, MatrixRef out)
   {
     for (Eigen::Index i = 0; i < r; ++i)
     {
-      out(order(i), j) += dependent(i, j);
+      out(order(i), j) = dependent(i, j);
     }
     for (Eigen::Index i = 0; i < p; ++i)
     {
-      out(order(r + i), j) += independent(i, j);
+      out(order(r + i), j) = independent(i, j);
     }
   }
 }

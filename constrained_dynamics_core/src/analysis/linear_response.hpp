@@ -13,7 +13,7 @@
 namespace constrained_dynamics
 {
 
-/// The matrices by which accelerations and constraint forces respond to changes (E17):
+/// The matrices by which accelerations and constraint forces respond to changes (E17a):
 ///     Q δu̇ − Aᵀ δλ = −E,   A δu̇ = −C,
 /// by the null space N = [K; 1] of the rows (E4, E5), in the order of the partition:
 ///     δu̇ = −H E − B C,      H = N (Nᵀ Q N)⁻¹ Nᵀ,   B = (1 − H Q) [R11⁻¹ H1ᵀ S; 0],
@@ -23,7 +23,7 @@ namespace constrained_dynamics
 class LinearResponse
 {
 public:
-  /// @param max_columns largest number of columns passed to add_forces.
+  /// @param max_columns largest number of columns passed to `forces`.
   LinearResponse(int speed_count, int max_row_count, int max_columns);
 
   /// Factors the rows of a solution, see RowFactorisation::factor. A singular position keeps the
@@ -41,12 +41,9 @@ public:
 
   /// H (n × n).
   const Eigen::MatrixXd & inverse() const { return inverse_; }
-  /// out = −H E − B C.
-  void accelerations(const ConstMatrixRef & E, const ConstMatrixRef & C, MatrixRef out)
-    const noexcept CD_NONBLOCKING;
-  /// out (r × columns) = F E − Λ C.
-  void dependent_forces(const ConstMatrixRef & E, const ConstMatrixRef & C, MatrixRef out)
-    const noexcept CD_NONBLOCKING;
+  /// out ((n + r) × columns) = [δu̇; f_D].
+  void respond(const ConstMatrixRef & E, const ConstMatrixRef & C, MatrixRef out) const noexcept
+    CD_NONBLOCKING;
   /// Finds `multipliers`, with minimal ‖diag(weight) λ‖ if rows are redundant.
   void find_multipliers(const ConstVectorRef & weight) noexcept CD_NONBLOCKING;
   /// Multipliers (m × r) of unit f_D.
@@ -54,8 +51,8 @@ public:
   {
     return multipliers_.block(0, 0, row_count(), rank());
   }
-  /// Adds f (n × columns) of given f_D to `out`.
-  void add_forces(const ConstMatrixRef & dependent, MatrixRef out) const noexcept CD_NONBLOCKING;
+  /// out (n × columns) = f of given f_D.
+  void forces(const ConstMatrixRef & dependent, MatrixRef out) const noexcept CD_NONBLOCKING;
 
 private:
   void fill_inverse() noexcept;
@@ -63,12 +60,11 @@ private:
 
   RowFactorisation factorisation_;
   ReducedInertia reduced_;
-  Eigen::MatrixXd inverse_;         // H
-  Eigen::MatrixXd by_rows_;         // B
-  Eigen::MatrixXd force_by_force_;  // F
-  Eigen::MatrixXd force_by_rows_;   // Λ
-  Eigen::MatrixXd dependency_;      // K
-  Eigen::MatrixXd transposed_;      // Kᵀ
+  Eigen::MatrixXd inverse_;     // H
+  Eigen::MatrixXd by_force_;    // [−H; F]
+  Eigen::MatrixXd by_rows_;     // [−B; −Λ]
+  Eigen::MatrixXd dependency_;  // K
+  Eigen::MatrixXd transposed_;  // Kᵀ
   // With speeds in the order of the partition:
   Eigen::MatrixXd dependent_rows_;  // Q_D (r × n)
   Eigen::MatrixXd reduced_rows_;    // Nᵀ Q (p × n)

@@ -85,9 +85,9 @@ private:
   void fill_sides(const Call & call, const SolutionDerivatives & rows) noexcept;
   void subtract_gain(
     const Gain & gain, const std::vector<int> & rows, const Eigen::MatrixXd & values,
-    Eigen::MatrixXd & target) const noexcept;
-  void respond(
-    const Side & side, MatrixRef acceleration, MatrixRef multipliers, MatrixRef force) noexcept;
+    MatrixRef target) const noexcept;
+  void respond() noexcept;
+  void spread(const ConstMatrixRef & changes, Eigen::MatrixXd & multipliers) const noexcept;
   void solve(const Call & call, SolutionDerivatives & out) noexcept;
   Status turn_multipliers(const Call & call, SolutionDerivatives & out) noexcept;
   void add_turn(
@@ -125,12 +125,12 @@ private:
   TermDerivatives terms_;
   TermDerivatives turned_;  // of redundant rows
   LinearResponse response_;
-  Side by_q_;
-  Side by_u_;
-  Side by_input_;
-  Side by_force_;
-  Eigen::MatrixXd dependent_;    // f_D
+  Side by_state_;                // by q, by u, by the inputs
+  Side by_force_;                // where there are driven speeds
+  Eigen::MatrixXd response_of_;  // δu̇ and f_D
+  Eigen::MatrixXd force_change_;
   Eigen::MatrixXd row_change_;   // of the multipliers of active rows
+  Eigen::MatrixXd dependent_;    // f_D of turning multipliers
   Eigen::MatrixXd null_space_;   // Z
   Eigen::MatrixXd null_gram_;    // Zᵀ W² Z
   Eigen::MatrixXd null_change_;  // of the share of Z

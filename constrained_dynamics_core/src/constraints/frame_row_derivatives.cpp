@@ -107,6 +107,7 @@ bool differentiate_rows(
       }
     }
   }
+  out.has_constant_wrench = (out.wrench_change.array() == 0.0).all();
   return true;
 }
 

@@ -84,28 +84,33 @@ Matrix6 map_to_world(const FramePairRows & rows, const Matrix63 & linear, const 
 WrenchGradient wrench_gradient(const FramePairRows & rows) noexcept
 {
   const Eigen::Matrix3d px = skew(rows.position);
-  const Matrix63 C_v = rows.wrench_change.middleCols<3>(6);
-  Matrix63 by_position =
-    rows.wrench_change.leftCols<3>() + C_v.lazyProduct(skew(rows.angular_velocity));
-  Matrix63 by_turn = rows.wrench_change.middleCols<3>(3) - by_position.lazyProduct(px);
-  Matrix63 by_velocity = C_v;
-  Matrix63 by_angular = rows.wrench_change.middleCols<3>(9) - C_v.lazyProduct(px);
-  // About the origin of B the torque is g + p × f.
-  for (Matrix63 * change : {&by_position, &by_turn, &by_velocity, &by_angular})
-  {
-    const Eigen::Matrix3d moment = px.lazyProduct(change->topRows<3>());
-    change->bottomRows<3>() += moment;
-  }
   const Eigen::Matrix3d fx = skew(rows.wrench.head<3>());
+  Matrix63 by_position = Matrix63::Zero();
+  Matrix63 by_turn = Matrix63::Zero();
+  WrenchGradient result;
+  result.has_velocity = false;
+  if (!rows.has_constant_wrench)
+  {
+    const Matrix63 C_v = rows.wrench_change.middleCols<3>(6);
+    by_position = rows.wrench_change.leftCols<3>() + C_v.lazyProduct(skew(rows.angular_velocity));
+    by_turn = rows.wrench_change.middleCols<3>(3) - by_position.lazyProduct(px);
+    Matrix63 by_velocity = C_v;
+    Matrix63 by_angular = rows.wrench_change.middleCols<3>(9) - C_v.lazyProduct(px);
+    // About the origin of B the torque is g + p × f.
+    for (Matrix63 * change : {&by_position, &by_turn, &by_velocity, &by_angular})
+    {
+      const Eigen::Matrix3d moment = px.lazyProduct(change->topRows<3>());
+      change->bottomRows<3>() += moment;
+    }
+    result.has_velocity = (rows.wrench_change.rightCols<6>().array() != 0.0).any();
+    if (result.has_velocity)
+    {
+      result.velocity = map_to_world(rows, by_velocity, by_angular);
+    }
+  }
   by_position.bottomRows<3>() -= fx;
   by_turn.bottomRows<3>() += fx.lazyProduct(px);
-  WrenchGradient result;
-  result.has_velocity = (rows.wrench_change.rightCols<6>().array() != 0.0).any();
   result.pose = map_to_world(rows, by_position, by_turn);
-  if (result.has_velocity)
-  {
-    result.velocity = map_to_world(rows, by_velocity, by_angular);
-  }
   return result;
 }
 

@@ -43,6 +43,7 @@ struct FramePairRows
   /// Σ λ (c_v; c_ω): the force on A, and the torque about the origin of A, in axes of B.
   Eigen::Matrix<double, 6, 1> wrench;
   Eigen::Matrix<double, 6, 12> wrench_change;  ///< derivatives of `wrench`, λ constant
+  bool has_constant_wrench = false;            ///< `wrench_change` is zero
 };
 
 /// A tree at one state with given accelerations, and its derivatives. All joints have subspaces
@@ -66,6 +67,12 @@ public:
 
   /// Derivatives of a frame of the tree.
   void frame(int frame, FrameDerivatives & out) const noexcept CD_NONBLOCKING;
+  /// The same in memory of this object, until the next call.
+  const FrameDerivatives & frame(int frame_index) const noexcept CD_NONBLOCKING
+  {
+    frame(frame_index, frame_);
+    return frame_;
+  }
   /// Its complete acceleration.
   void frame_acceleration(
     int frame, Eigen::Vector3d & linear, Eigen::Vector3d & angular) const noexcept CD_NONBLOCKING;
@@ -130,10 +137,11 @@ private:
   Matrix6X subspace_;
   Eigen::MatrixXd mass_matrix_;
   mutable std::vector<PathColumn> path_;  // scratch of frame_pair
+  mutable FrameDerivatives frame_;
 };
 
-/// The derivatives of the last System::differentiate, of a robot or of one whose controls are states;
-/// null for other systems. Real-time safe: yes.
+/// The derivatives of the last System::differentiate, of a robot or of one whose controls are
+/// states; null for other systems. Real-time safe: yes.
 const TreeDerivatives * tree_derivatives(const System & system, const SystemData & data) noexcept
   CD_NONBLOCKING;
 
