@@ -34,6 +34,22 @@ BARS = {
     "W4c_20": 0.28,
     "W4c_80": 0.04,
 }
+# The solution with all its derivatives, and the peer's.
+DERIVATIVES = "derivatives"
+PEER_DERIVATIVES = "pinocchio_derivatives"
+# Ratio to the peer's solution and derivatives that ours must reach.
+DERIVATIVE_BARS = {
+    "W1": 0.8,
+    "W2a": 0.8,
+    "W2b": 0.8,
+    "W3": 0.8,
+    "W4a_20": 0.4,
+    "W4b_20": 0.8,
+    "W4c_20": 0.4,
+    "W5": 0.8,
+    "W6a": 0.8,
+    "W6b": 0.8,
+}
 # Exponent of N that the cost of `auto` must not exceed in W4a, W4b and W4c.
 GROWTH_BAR = 1.2
 
@@ -176,11 +192,38 @@ def bars_table(workloads):
     )
 
 
+def derivatives_table(workloads):
+    rows = []
+    for w in workloads:
+        if DERIVATIVES not in w.time:
+            continue
+        peer = w.time.get(PEER_DERIVATIVES)
+        ratio = None if peer is None else w.time[DERIVATIVES] / peer
+        bar = DERIVATIVE_BARS.get(w.name)
+        rows.append(
+            [
+                w.name + ("¹" if w.stand_in else ""),
+                number(peer),
+                number(w.time[DERIVATIVES]),
+                number(ratio, 2),
+                "" if bar is None else str(bar),
+                "" if bar is None or ratio is None else verdict(ratio, bar),
+                number(w.time[DERIVATIVES] / w.time[OURS], 2) if OURS in w.time else "–",
+                error_text(w.error[DERIVATIVES]),
+                "–" if peer is None or w.stand_in else error_text(w.error[PEER_DERIVATIVES]),
+            ]
+        )
+    header = ["workload", "Pinocchio µs", "`differentiate` µs", "ratio", "bar", "", "/ `auto`", "error", "peer's error"]
+    return table(header, rows) if rows else ""
+
+
 def all_methods(workloads):
     """The one that ratios refer to, ours, the peers, the floor."""
     order = {}
     for w in workloads:
         for method, place in w.order.items():
+            if method in (DERIVATIVES, PEER_DERIVATIVES):
+                continue
             order[method] = max(place, order.get(method, 0))
     return sorted(order, key=lambda m: (m != BASE, m in PEERS, m == FLOOR, order[m]))
 
@@ -250,6 +293,13 @@ def tables(results):
         )
     text += "\nPlanar loops cost Pinocchio, Simbody and MuJoCo three rows each against two.\n"
     text += "\n## Ratio to constraintDynamics\n\n" + method_table(workloads, ratio_entry)
+    derivatives = derivatives_table(workloads)
+    if derivatives:
+        text += (
+            "\n## Solution and derivatives\n\nPinocchio: constraintDynamics and "
+            "computeConstraintDynamicsDerivatives. Errors of ∂u̇/∂q and ∂u̇/∂u against differences of the terms, "
+            "which are good for some 1e-10.\n\n" + derivatives
+        )
     growth = growth_table(workloads)
     if growth:
         text += f"\n## Growth: exponent of N (bar for `auto`: {GROWTH_BAR})\n\n" + growth

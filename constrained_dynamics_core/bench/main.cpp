@@ -71,12 +71,13 @@ MethodList all_methods(int speed_count)
 {
   // Pinocchio's Data holds tensors of n³ numbers: at 600 speeds some 7 GB for each method.
   constexpr int kLargestPinocchio = 450;
-  std::vector<MethodList> lists = {library_methods(), dense_methods()};
+  std::vector<MethodList> lists = {library_methods(), dense_methods(), derivative_methods()};
   if (speed_count <= kLargestPinocchio)
   {
     lists.push_back(pinocchio_constraint_methods());
     lists.push_back(pinocchio_pv_methods());
     lists.push_back(pinocchio_lcaba_methods());
+    lists.push_back(pinocchio_derivative_methods());
   }
   else
   {
@@ -154,6 +155,7 @@ void run(Arguments arguments)
   const Workload workload = find_workload(arguments);
   const Reference reference = reference_of(workload);
   add_context(workload, reference);
+  const Eigen::MatrixXd expected = reference_by_state(workload);
   std::vector<std::unique_ptr<Method>> methods;
   for (const MethodEntry & entry : all_methods(workload.system->speed_count()))
   {
@@ -171,7 +173,13 @@ void run(Arguments arguments)
       // The error of a later call: one that starts from what an earlier one left behind.
       method->run();
       method->run();
-      const double error = relative_error(method->acceleration(), reference.acceleration);
+      const Eigen::MatrixXd by_state = method->by_state();
+      const double error =
+        by_state.size() == 0
+          ? relative_error(method->acceleration(), reference.acceleration)
+          : relative_error(
+              Eigen::Map<const Eigen::VectorXd>(by_state.data(), by_state.size()),
+              Eigen::Map<const Eigen::VectorXd>(expected.data(), expected.size()));
       benchmark::RegisterBenchmark(
         (workload.name + "/" + entry.name).c_str(),
         [instance = method.get(), error](benchmark::State & state)

@@ -31,6 +31,9 @@ public:
   virtual bool succeeded() const { return true; }
   /// Accelerations of the last run in the order of the system's speeds.
   virtual Eigen::VectorXd acceleration() const = 0;
+  /// Derivatives of the accelerations along the directions of the speeds and by the speeds
+  /// (n × 2n), in the order of the system's speeds; empty where the method has none.
+  virtual Eigen::MatrixXd by_state() const { return {}; }
 };
 
 /// A method by name; `make` gives none where the method cannot express the workload.
@@ -53,7 +56,12 @@ MethodList dense_methods();                 ///< dense KKT with the library's te
 MethodList pinocchio_constraint_methods();  ///< constraintDynamics, aba (unconstrained)
 MethodList pinocchio_pv_methods();          ///< pv, constrainedABA
 MethodList pinocchio_lcaba_methods();       ///< lcaba
+MethodList derivative_methods();            ///< solution and derivatives of the library
+MethodList pinocchio_derivative_methods();  ///< constraintDynamics and its derivatives
 MethodList mujoco_methods();                ///< mj_forward
 MethodList simbody_methods();               ///< realize(Acceleration)
+
+/// What Method::by_state should be, by differences of the terms.
+Eigen::MatrixXd reference_by_state(const Workload & workload);
 
 }  // namespace constrained_dynamics::bench

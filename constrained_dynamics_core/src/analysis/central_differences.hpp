@@ -18,17 +18,16 @@ namespace constrained_dynamics
 /// angles and speeds of about 1.
 inline constexpr double kDifferenceStep = 1e-3;
 
-/// out = f'(0) from f(±h), f(±2h). `evaluate(x, value)` fills value = f(x) and returns its status;
-/// the first that is not kOk ends the evaluation.
+/// out = f'(0) from f(±h), f(±2h). `evaluate(x)` writes f(x) to `value` and returns its status; the
+/// first that is not kOk ends the evaluation. Allocates nothing if `out` has its size.
 template <class Values, class Evaluate>
-Status central_difference(double step, Evaluate && evaluate, Values & out)
+Status central_difference(double step, Evaluate && evaluate, const Values & value, Values & out)
 {
   constexpr double kNodes[] = {-2.0, -1.0, 1.0, 2.0};
   constexpr double kWeights[] = {1.0 / 12.0, -8.0 / 12.0, 8.0 / 12.0, -1.0 / 12.0};
-  Values value;
   for (int node = 0; node < 4; ++node)
   {
-    const Status status = evaluate(kNodes[node] * step, value);
+    const Status status = evaluate(kNodes[node] * step);
     if (status != Status::kOk)
     {
       return status;

@@ -4,17 +4,14 @@
 #include "constrained_dynamics/analysis/derivatives.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include <Eigen/Cholesky>
 #include <Eigen/LU>
-#include <Eigen/QR>
 
+#include "analysis/dense_products.hpp"
 #include "analysis/solution_differentiator.hpp"
-#include "constrained_dynamics/formulations/row_factorisation.hpp"
 
 namespace constrained_dynamics
 {
@@ -22,346 +19,436 @@ namespace constrained_dynamics
 namespace
 {
 
-/// target(rows_i) −= Σ_j Γ_ij values(rows_j), row by row.
-void subtract_gain(
+/// 0 for finite numbers, NaN otherwise.
+double probe(const Eigen::MatrixXd & x) noexcept { return (0.0 * x).sum(); }
+
+bool is_finite(const SolutionDerivatives & d) noexcept
+{
+  const double sum = probe(d.acceleration_q) + probe(d.acceleration_u) +
+                     probe(d.acceleration_input) + probe(d.acceleration_force) +
+                     probe(d.multipliers_q) + probe(d.multipliers_u) + probe(d.multipliers_input) +
+                     probe(d.constraint_force_q) + probe(d.constraint_force_u) +
+                     probe(d.constraint_force_input) + probe(d.transport) + probe(d.velocity_q);
+  return sum == 0.0;
+}
+
+}  // namespace
+
+void SolutionDerivatives::resize(
+  Eigen::Index speed_count, Eigen::Index row_count, Eigen::Index input_count,
+  std::size_t constraint_count)
+{
+  const Eigen::Index n = speed_count;
+  for (Eigen::MatrixXd * matrix :
+       {&acceleration_q, &acceleration_u, &acceleration_force, &constraint_force_q,
+        &constraint_force_u, &transport})
+  {
+    matrix->setZero(n, n);
+  }
+  for (Eigen::MatrixXd * matrix :
+       {&multipliers_q, &multipliers_u, &position_q, &velocity_q, &velocity_u})
+  {
+    matrix->setZero(row_count, n);
+  }
+  acceleration_input.setZero(n, input_count);
+  constraint_force_input.setZero(n, input_count);
+  multipliers_input.setZero(row_count, input_count);
+  system_is_analytic = false;
+  constraint_is_analytic.assign(constraint_count, false);
+}
+
+SolutionDifferentiator::SolutionDifferentiator(
+  const Dynamics & dynamics, const DerivativeOptions & options)
+: options_(options),
+  n_(dynamics.system().speed_count()),
+  nq_(dynamics.system().coordinate_count()),
+  m_(dynamics.constraints().row_count()),
+  l_(dynamics.system().input_count()),
+  response_(static_cast<int>(n_), static_cast<int>(m_), static_cast<int>(2 * n_ + l_)),
+  kinematic_factors_(static_cast<int>(nq_), static_cast<int>(n_))
+{
+  q_.setZero(nq_);
+  moved_q_.setZero(nq_);
+  rates_.setZero(nq_);
+  inputs_.setZero(l_);
+  for (Eigen::VectorXd * vector : {&u_, &moved_u_, &acceleration_, &eta_})
+  {
+    vector->setZero(n_);
+  }
+  for (Eigen::VectorXi * vector : {&active_, &place_})
+  {
+    vector->setZero(m_);
+  }
+  for (Eigen::VectorXd * vector :
+       {&scale_, &size_, &weight_, &multipliers_, &range_multipliers_, &row_multipliers_})
+  {
+    vector->setZero(m_);
+  }
+  mass_matrix_.setZero(n_, n_);
+  jacobian_.setZero(m_, n_);
+  complete_jacobian_.setZero(m_, n_);
+  terms_.resize(dynamics);
+  turned_.resize(dynamics);
+  const Eigen::Index columns = 2 * n_ + l_;
+  by_state_.forces.setZero(n_, columns);
+  by_state_.rows.setZero(m_, columns);
+  by_force_.forces.setZero(n_, n_);
+  by_force_.rows.setZero(m_, n_);
+  response_of_.setZero(n_ + std::min(n_, m_), columns);
+  force_change_.setZero(n_, columns);
+  row_change_.setZero(m_, columns);
+  dependent_.setZero(std::min(n_, m_), n_);
+  eta_dependent_.setZero(std::min(n_, m_));
+  null_space_.setZero(m_, m_);
+  null_gram_.setZero(m_, m_);
+  null_change_.setZero(m_, n_);
+  const Eigen::Index terms = 2 * n_ + 2 * nq_ + 2 * m_;
+  values_.setZero(terms);
+  derivative_.setZero(terms);
+  kinematic_matrix_.setZero(nq_, n_);
+  kinematic_change_.setZero(nq_, n_);
+  const std::size_t constraints = static_cast<std::size_t>(dynamics.constraints().size());
+  next_.resize(n_, m_, l_, constraints);
+  result_.resize(n_, m_, l_, constraints);
+}
+
+bool SolutionDifferentiator::fits(const Dynamics & dynamics) const noexcept
+{
+  return dynamics.system().speed_count() == n_ && dynamics.system().coordinate_count() == nq_ &&
+         dynamics.system().input_count() == l_ && dynamics.constraints().row_count() == m_ &&
+         static_cast<std::size_t>(dynamics.constraints().size()) ==
+           result_.constraint_is_analytic.size();
+}
+
+/// Whether the derivatives of the system come with Q.
+bool SolutionDifferentiator::finds_inertia(const Call & call) const noexcept
+{
+  return call.dynamics.system().as_robot() != nullptr && !options_.force_differences;
+}
+
+/// The solution, and what derivatives need beside it.
+Status SolutionDifferentiator::solve_here(const Call & call) noexcept
+{
+  const Status solved = call.dynamics.solve(time_, q_, u_, inputs_, call.workspace);
+  if (!has_output(solved))
+  {
+    return solved;
+  }
+  Status status = call.evaluation.ask_rows();
+  if (status == Status::kOk && !finds_inertia(call))
+  {
+    status = call.evaluation.ask_terms();
+  }
+  return status == Status::kOk ? solved : status;
+}
+
+Status SolutionDifferentiator::run(
+  const Dynamics & dynamics, double time, const ConstVectorRef & q, const ConstVectorRef & u,
+  const ConstVectorRef & inputs, Workspace & workspace) noexcept CD_NONBLOCKING
+{
+  if (!fits(dynamics) || q.size() != nq_ || u.size() != n_ || inputs.size() != l_)
+  {
+    return Status::kSizeMismatch;
+  }
+  Evaluation & evaluation = WorkspaceAccess::evaluation(workspace);
+  const Call call{dynamics, workspace, evaluation, evaluation.of()};
+  time_ = time;
+  q_ = q;
+  u_ = u;
+  inputs_ = inputs;
+  const Status solved = solve_here(call);
+  if (!has_output(solved))
+  {
+    return solved;
+  }
+  gather(call);
+  Status status = differentiate_terms(call, acceleration_, terms_);
+  if (status == Status::kOk)
+  {
+    status = response_.update(mass_matrix_);
+  }
+  if (status == Status::kOk)
+  {
+    solve(call, next_);
+    status = redundant_ ? turn_multipliers(call, next_) : status;
+  }
+  if (status == Status::kOk && !is_finite(next_))
+  {
+    status = Status::kNonFiniteResult;
+  }
+  if (moved_ && has_output(status))
+  {
+    const Status again = solve_here(call);  // differences moved the workspace
+    status = has_output(again) ? status : again;
+  }
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  std::swap(result_, next_);
+  return solved;
+}
+
+/// The active rows at the state, factored as the solution had them, and the solution's numbers.
+void SolutionDifferentiator::gather(const Call & call) noexcept
+{
+  const Rows & rows = call.evaluation.rows;
+  const Solution & solution = call.workspace.solution();
+  const std::vector<int> & driven = call.dynamics.system().driven_speeds();
+  acceleration_ = solution.acceleration;
+  if (!finds_inertia(call))
+  {
+    mass_matrix_ = call.evaluation.system_data->terms.mass_matrix;
+  }
+  moved_ = false;
+  count_ = 0;
+  for (Eigen::Index row = 0; row < m_; ++row)
+  {
+    const bool active =
+      call.workspace.is_active(call.of.constraint_of_row[static_cast<std::size_t>(row)]);
+    place_(row) = active ? static_cast<int>(count_) : -1;
+    if (!active)
+    {
+      continue;
+    }
+    active_(count_) = static_cast<int>(row);
+    scale_(count_) = call.evaluation.row_scale(row);
+    size_(count_) = 1.0 / scale_(count_);
+    weight_(count_) = call.of.multiplier_weight(row);
+    multipliers_(count_) = solution.multipliers(row);
+    ++count_;
+  }
+  for (Eigen::Index j = 0; j < n_; ++j)
+  {
+    for (Eigen::Index k = 0; k < count_; ++k)
+    {
+      jacobian_(k, j) = rows.jacobian(active_(k), j);
+    }
+  }
+  complete_jacobian_.topRows(count_) = jacobian_.topRows(count_);
+  for (std::size_t i = 0; i < driven.size(); ++i)
+  {
+    for (Eigen::Index k = 0; k < count_; ++k)
+    {
+      complete_jacobian_(k, driven[i]) =
+        rows.driven_jacobian(active_(k), static_cast<Eigen::Index>(i));
+    }
+  }
+  response_.factor(
+    jacobian_.topRows(count_), scale_.head(count_), call.workspace.nominal_rank(),
+    call.dynamics.options().rank);
+  redundant_ = response_.rank() < count_;
+  // The multipliers that lie in the range of the rows: Dynamics::solve leaves out combinations of
+  // rows that vanish on the manifold, so their forces do not count when leaving it.
+  range_multipliers_.head(count_) = multipliers_.head(count_);
+  if (redundant_)
+  {
+    response_.factorisation().multipliers(
+      solution.constraint_force, size_.head(count_), range_multipliers_.head(count_));
+  }
+  spread_multipliers(range_multipliers_);
+}
+
+/// Multipliers of all rows from those of the active ones.
+void SolutionDifferentiator::spread_multipliers(const Eigen::VectorXd & active) noexcept
+{
+  for (Eigen::Index row = 0; row < m_; ++row)
+  {
+    row_multipliers_(row) = place_(row) >= 0 ? active(place_(row)) : 0.0;
+  }
+}
+
+/// Derivatives of φ, φ̇ and ψ.
+void SolutionDifferentiator::differentiate_rows(
+  const Call & call, SolutionDerivatives & out) const noexcept
+{
+  out.velocity_q = terms_.velocity_q;
+  out.position_q.setZero();
+  out.velocity_u.setZero();
+  for (Eigen::Index k = 0; k < count_; ++k)
+  {
+    const int row = active_(k);
+    const RowLevel level = call.of.level_of_row[static_cast<std::size_t>(row)];
+    if (level == RowLevel::kPosition)
+    {
+      out.position_q.row(row) = complete_jacobian_.row(k);
+    }
+    if (level != RowLevel::kAcceleration)
+    {
+      out.velocity_u.row(row) = complete_jacobian_.row(k);
+    }
+  }
+}
+
+/// target(row i) −= Σ_j Γ_ij values(row j), for the active rows of `rows`.
+void SolutionDifferentiator::subtract_gain(
   const Gain & gain, const std::vector<int> & rows, const Eigen::MatrixXd & values,
-  Eigen::MatrixXd & target)
+  MatrixRef target) const noexcept
 {
   for (std::size_t i = 0; i < rows.size(); ++i)
   {
+    const int place = place_(rows[i]);
+    if (place < 0)
+    {
+      continue;
+    }
     if (!gain.is_matrix())
     {
-      target.row(rows[i]) -= gain.scalar() * values.row(rows[i]);
+      target.row(place) -= gain.scalar() * values.row(rows[i]);
       continue;
     }
     for (std::size_t j = 0; j < rows.size(); ++j)
     {
       const double factor =
         gain.matrix()(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
-      target.row(rows[i]) -= factor * values.row(rows[j]);
+      target.row(place) -= factor * values.row(rows[j]);
     }
   }
 }
 
-}  // namespace
-
-SolutionDifferentiator::SolutionDifferentiator(
-  const Dynamics & dynamics, Workspace & workspace, const DerivativeOptions & options)
-: dynamics_(dynamics),
-  workspace_(workspace),
-  evaluation_(WorkspaceAccess::evaluation(workspace)),
-  of_(evaluation_.of()),
-  options_(options),
-  n_(dynamics.system().speed_count()),
-  m_(dynamics.constraints().row_count())
+// (E17) E = ∂e − ∂(Aᵀ) λ and C = ∂(A u̇ − b), with stabilisation, e = Q u̇ − P − G τ.
+void SolutionDifferentiator::fill_sides(
+  const Call & call, const SolutionDerivatives & rows) noexcept
 {
-}
-
-Status SolutionDifferentiator::solve_here()
-{
-  // By rows and terms, which are needed afterwards, whatever the formulation is.
-  Status status = dynamics_.evaluate_rows(time_, q_, u_, workspace_);
-  status = status == Status::kOk ? dynamics_.evaluate_terms(workspace_) : status;
-  return status == Status::kOk ? dynamics_.solve(inputs_, workspace_) : status;
-}
-
-Status SolutionDifferentiator::run(
-  double time, const ConstVectorRef & q, const ConstVectorRef & u, const ConstVectorRef & inputs,
-  SolutionDerivatives & out)
-{
-  time_ = time;
-  q_ = q;
-  u_ = u;
-  inputs_ = inputs;
-  const Status status = solve_here();
-  if (!has_output(status))
+  const System & system = call.dynamics.system();
+  Eigen::MatrixXd & E = by_state_.forces;
+  E.leftCols(n_) = terms_.system.residual_q - terms_.force_q;
+  E.middleCols(n_, n_) = terms_.system.residual_u - terms_.force_u;
+  E.rightCols(l_) = -call.evaluation.system_data->terms.input_matrix;
+  auto by_q = by_state_.rows.leftCols(n_);
+  auto by_u = by_state_.rows.middleCols(n_, n_);
+  for (Eigen::Index j = 0; j < n_; ++j)
   {
-    return status;
-  }
-  gather();
-  Terms terms;
-  Status step = differentiate_terms(
-    workspace_.solution().acceleration, row_multipliers(range_multipliers_), terms);
-  if (step != Status::kOk)
-  {
-    return step;
-  }
-  SolutionDerivatives result;
-  step = solve(terms, result);
-  if (step != Status::kOk)
-  {
-    return step;
-  }
-  // Differences moved the workspace.
-  step = solve_here();
-  if (!has_output(step))
-  {
-    return step;
-  }
-  out = std::move(result);
-  return status;
-}
-
-/// The active rows at the state, factored as the solution had them.
-void SolutionDifferentiator::gather()
-{
-  active_.clear();
-  for (int row = 0; row < m_; ++row)
-  {
-    const int constraint = of_.constraint_of_row[static_cast<std::size_t>(row)];
-    if (workspace_.is_active(constraint))
+    for (Eigen::Index k = 0; k < count_; ++k)
     {
-      active_.push_back(row);
+      by_q(k, j) = terms_.residual_q(active_(k), j);
+      by_u(k, j) = terms_.residual_u(active_(k), j);
     }
   }
-  const Eigen::Index count = static_cast<Eigen::Index>(active_.size());
-  const Eigen::MatrixXd complete = complete_jacobian(dynamics_.system(), workspace_.rows());
-  jacobian_.resize(count, n_);
-  complete_jacobian_.resize(count, n_);
-  scale_.resize(count);
-  weight_.resize(count);
-  multipliers_.resize(count);
-  for (Eigen::Index k = 0; k < count; ++k)
+  const Stabilisation & stabilisation = call.dynamics.options().stabilisation;
+  if (stabilisation.kind == Stabilisation::Kind::kBaumgarte)
   {
-    const int row = active_[static_cast<std::size_t>(k)];
-    jacobian_.row(k) = workspace_.rows().jacobian.row(row);
-    complete_jacobian_.row(k) = complete.row(row);
-    scale_(k) = workspace_.row_scale()(row);
-    weight_(k) = of_.multiplier_weight(row);
-    multipliers_(k) = workspace_.solution().multipliers(row);
+    const std::vector<int> & position = call.of.position_rows;
+    const std::vector<int> & velocity = call.of.velocity_rows;
+    subtract_gain(stabilisation.velocity_gain, position, rows.velocity_q, by_q);
+    subtract_gain(stabilisation.velocity_gain, position, rows.velocity_u, by_u);
+    subtract_gain(stabilisation.position_gain, position, rows.position_q, by_q);
+    subtract_gain(stabilisation.nonholonomic_gain, velocity, rows.velocity_q, by_q);
+    subtract_gain(stabilisation.nonholonomic_gain, velocity, rows.velocity_u, by_u);
   }
-  mass_matrix_ = workspace_.terms().mass_matrix;
-  input_matrix_ = workspace_.terms().input_matrix;
-  factorisation_ =
-    std::make_unique<RowFactorisation>(static_cast<int>(n_), std::max(static_cast<int>(count), 1));
-  // Sizes fit and numbers are finite: they come from a solution. A singular position keeps the rows
-  // that are left, as the solution does.
-  static_cast<void>(
-    factorisation_->factor(jacobian_, scale_, workspace_.nominal_rank(), dynamics_.options().rank));
-  redundant_ = factorisation_->rank() < count;
-  // The multipliers that lie in the range of the rows: Dynamics::solve leaves out combinations of
-  // rows that vanish on the manifold, so their forces do not count when leaving it.
-  range_multipliers_ = multipliers_;
-  if (redundant_)
-  {
-    factorisation_->multipliers(
-      workspace_.solution().constraint_force, scale_.cwiseInverse(), range_multipliers_);
-  }
-}
-
-/// Multipliers of all rows from those of the active ones.
-Eigen::VectorXd SolutionDifferentiator::row_multipliers(const Eigen::VectorXd & active) const
-{
-  Eigen::VectorXd result = Eigen::VectorXd::Zero(m_);
-  for (std::size_t k = 0; k < active_.size(); ++k)
-  {
-    result(active_[k]) = active(static_cast<Eigen::Index>(k));
-  }
-  return result;
-}
-
-/// The derivatives of b that stabilisation adds.
-void SolutionDifferentiator::stabilise(
-  const SolutionDerivatives & rows, Eigen::MatrixXd & residual_q,
-  Eigen::MatrixXd & residual_u) const
-{
-  const Stabilisation & stabilisation = dynamics_.options().stabilisation;
-  if (stabilisation.kind != Stabilisation::Kind::kBaumgarte)
+  by_state_.rows.rightCols(l_).setZero();
+  if (system.driven_speeds().empty())
   {
     return;
   }
-  subtract_gain(stabilisation.velocity_gain, of_.position_rows, rows.velocity_q, residual_q);
-  subtract_gain(stabilisation.velocity_gain, of_.position_rows, rows.velocity_u, residual_u);
-  subtract_gain(stabilisation.position_gain, of_.position_rows, rows.position_q, residual_q);
-  subtract_gain(stabilisation.nonholonomic_gain, of_.velocity_rows, rows.velocity_q, residual_q);
-  subtract_gain(stabilisation.nonholonomic_gain, of_.velocity_rows, rows.velocity_u, residual_u);
-}
-
-/// Derivatives of φ, φ̇ and ψ.
-void SolutionDifferentiator::differentiate_rows(
-  const Terms & terms, SolutionDerivatives & out) const
-{
-  out.velocity_q = terms.velocity_q;
-  out.position_q.setZero(m_, n_);
-  out.velocity_u.setZero(m_, n_);
-  for (std::size_t k = 0; k < active_.size(); ++k)
+  // Driven speeds are accelerated by their own forces alone.
+  by_force_.forces.setZero();
+  by_force_.forces.diagonal().setConstant(-1.0);
+  by_force_.rows.setZero();
+  for (const int speed : system.driven_speeds())
   {
-    const int row = active_[k];
-    const RowLevel level = of_.level_of_row[static_cast<std::size_t>(row)];
-    const auto jacobian = complete_jacobian_.row(static_cast<Eigen::Index>(k));
-    if (level == RowLevel::kPosition)
+    const double inertia = mass_matrix_(speed, speed);
+    for (Side * side : {&by_state_, &by_force_})
     {
-      out.position_q.row(row) = jacobian;
-    }
-    if (level != RowLevel::kAcceleration)
-    {
-      out.velocity_u.row(row) = jacobian;
+      for (Eigen::Index j = 0; j < side->rows.cols(); ++j)
+      {
+        side->rows.col(j).head(count_) -=
+          side->forces(speed, j) / inertia * complete_jacobian_.col(speed).head(count_);
+      }
     }
   }
 }
 
-/// The solutions δu̇ of (E17) for right sides of forces and rows, a column each:
-///     Q δu̇ − Aᵀ δλ = force_side,   A δu̇ = row_side,
-/// by the null space of the rows (E4, E5).
-Eigen::MatrixXd SolutionDifferentiator::solve_accelerations(
-  const Eigen::MatrixXd & force_side, const Eigen::MatrixXd & row_side)
+/// δu̇ and f_D, the part of δF^c that δλ causes, and δλ of the active rows.
+void SolutionDifferentiator::respond() noexcept
 {
-  const Eigen::Index r = factorisation_->rank();
-  const Eigen::Index p = n_ - r;
-  const Eigen::VectorXi & order = factorisation_->order();
-  Eigen::MatrixXd basis = Eigen::MatrixXd::Zero(n_, p);  // A2ᵀ
-  for (Eigen::Index i = 0; i < r && p > 0; ++i)  // without columns there are no rows to refer to
+  const Eigen::Index r = response_.rank();
+  auto response = response_of_.topRows(n_ + r);
+  response_.respond(by_state_.forces, by_state_.rows.topRows(count_), response);
+  const auto dependent = response.bottomRows(r);
+  auto change = row_change_.topRows(count_);
+  change.setZero();
+  if (r == 0)
   {
-    basis.row(order(i)) = factorisation_->dependency().row(i);
+    force_change_.setZero();
+    return;
   }
-  for (Eigen::Index i = 0; i < p; ++i)
-  {
-    basis(order(r + i), i) = 1.0;
-  }
-  Eigen::MatrixXd change = Eigen::MatrixXd::Zero(n_, force_side.cols());
-  Eigen::VectorXd beta(r);
-  for (Eigen::Index column = 0; column < change.cols() && r > 0; ++column)
-  {
-    factorisation_->particular(row_side.col(column), beta);
-    for (Eigen::Index i = 0; i < r; ++i)
-    {
-      change(order(i), column) = beta(i);
-    }
-  }
-  if (p > 0)
-  {
-    const Eigen::PartialPivLU<Eigen::MatrixXd> inertia(basis.transpose() * mass_matrix_ * basis);
-    const Eigen::MatrixXd reduced = basis.transpose() * (force_side - mass_matrix_ * change);
-    change += basis * inertia.solve(reduced);
-  }
-  return change;
+  response_.forces(dependent, force_change_);
+  add_product(1.0, response_.multipliers(), dependent, change);
 }
 
-// (E17) with the right sides −∂e + ∂(Aᵀ) λ and −∂(A u̇ − b), e = Q u̇ − P − G τ.
-Status SolutionDifferentiator::solve(const Terms & terms, SolutionDerivatives & out)
+/// Changes of the multipliers of active rows as those of all rows.
+void SolutionDifferentiator::spread(
+  const ConstMatrixRef & changes, Eigen::MatrixXd & multipliers) const noexcept
 {
-  out.system_is_analytic = terms.system_is_analytic;
-  out.constraint_is_analytic = terms.constraint_is_analytic;
-  out.transport = terms.system.transport;
-  differentiate_rows(terms, out);
-  Eigen::MatrixXd residual_q = terms.residual_q;
-  Eigen::MatrixXd residual_u = terms.residual_u;
-  stabilise(out, residual_q, residual_u);
-
-  // Right sides: by q, by u, by a generalized force.
-  Eigen::MatrixXd force_side(n_, 3 * n_);
-  force_side << terms.force_q - terms.system.residual_q, terms.force_u - terms.system.residual_u,
-    Eigen::MatrixXd::Identity(n_, n_);
-  const Eigen::Index count = static_cast<Eigen::Index>(active_.size());
-  Eigen::MatrixXd row_side = Eigen::MatrixXd::Zero(count, 3 * n_);
-  for (Eigen::Index k = 0; k < count; ++k)
+  multipliers.setZero();
+  for (Eigen::Index j = 0; j < changes.cols(); ++j)
   {
-    const int row = active_[static_cast<std::size_t>(k)];
-    row_side.row(k).head(n_) = -residual_q.row(row);
-    row_side.row(k).segment(n_, n_) = -residual_u.row(row);
+    for (Eigen::Index k = 0; k < count_; ++k)
+    {
+      multipliers(active_(k), j) = changes(k, j);
+    }
   }
-  for (const int driven : dynamics_.system().driven_speeds())
-  {
-    row_side -=
-      complete_jacobian_.col(driven) * force_side.row(driven) / mass_matrix_(driven, driven);
-  }
-  const Eigen::MatrixXd change = solve_accelerations(force_side, row_side);  // δu̇
-  // δF^c = Q δu̇ + ∂e; by a force: Q δu̇ − 1.
-  Eigen::MatrixXd force_change = mass_matrix_ * change;
-  force_change.leftCols(n_) += terms.system.residual_q;
-  force_change.middleCols(n_, n_) += terms.system.residual_u;
-  force_change.rightCols(n_) -= Eigen::MatrixXd::Identity(n_, n_);
-  Eigen::MatrixXd multiplier_change;
-  const Status status = differentiate_multipliers(terms, force_change, multiplier_change);
-  if (status != Status::kOk)
-  {
-    return status;
-  }
-  out.acceleration_q = change.leftCols(n_);
-  out.acceleration_u = change.middleCols(n_, n_);
-  out.acceleration_force = change.rightCols(n_);
-  out.acceleration_input = out.acceleration_force * input_matrix_;
-  out.constraint_force_q = force_change.leftCols(n_);
-  out.constraint_force_u = force_change.middleCols(n_, n_);
-  out.constraint_force_input = force_change.rightCols(n_) * input_matrix_;
-  Eigen::MatrixXd all = Eigen::MatrixXd::Zero(m_, 3 * n_);
-  for (Eigen::Index k = 0; k < count; ++k)
-  {
-    all.row(active_[static_cast<std::size_t>(k)]) = multiplier_change.row(k);
-  }
-  out.multipliers_q = all.leftCols(n_);
-  out.multipliers_u = all.middleCols(n_, n_);
-  out.multipliers_input = all.rightCols(n_) * input_matrix_;
-  if (input_matrix_.cols() == 0)
-  {
-    out.multipliers_input.resize(m_, 0);
-  }
-  const bool finite = change.allFinite() && all.allFinite();
-  return finite ? Status::kOk : Status::kNonFiniteResult;
 }
 
-// Aᵀ δλ = δF^c − ∂(Aᵀ) λ. With redundant rows the split with the least ‖W λ‖ also turns with the
-// left null space Z of A: from ZᵀW²λ = 0 and Aᵀ δZ = −∂(Aᵀ) Z follows ZᵀW² δλ = Zᵀ ∂(A) η, A η =
-// W²λ.
-Status SolutionDifferentiator::differentiate_multipliers(
-  const Terms & terms, const Eigen::MatrixXd & force_change, Eigen::MatrixXd & out)
+void SolutionDifferentiator::solve(const Call & call, SolutionDerivatives & out) noexcept
 {
-  const Eigen::Index count = static_cast<Eigen::Index>(active_.size());
-  out.setZero(count, 3 * n_);
-  if (count == 0)
+  out.system_is_analytic = terms_.system_is_analytic;
+  out.constraint_is_analytic = terms_.constraint_is_analytic;
+  out.transport = terms_.system.transport;
+  differentiate_rows(call, out);
+  fill_sides(call, out);
+  response_.find_multipliers(weight_.head(count_));
+  respond();
+  const auto accelerations = response_of_.topRows(n_);
+  const auto multipliers = row_change_.topRows(count_);
+  out.acceleration_q = accelerations.leftCols(n_);
+  out.acceleration_u = accelerations.middleCols(n_, n_);
+  out.acceleration_input = accelerations.rightCols(l_);
+  out.constraint_force_q = terms_.force_q + force_change_.leftCols(n_);
+  out.constraint_force_u = terms_.force_u + force_change_.middleCols(n_, n_);
+  out.constraint_force_input = force_change_.rightCols(l_);
+  spread(multipliers.leftCols(n_), out.multipliers_q);
+  spread(multipliers.middleCols(n_, n_), out.multipliers_u);
+  spread(multipliers.rightCols(l_), out.multipliers_input);
+  out.acceleration_force = response_.inverse();
+  if (!call.dynamics.system().driven_speeds().empty())
   {
-    return Status::kOk;
+    response_.respond(by_force_.forces, by_force_.rows.topRows(count_), out.acceleration_force);
   }
-  Terms turned = terms;
-  Eigen::VectorXd eta = Eigen::VectorXd::Zero(n_);
-  const Eigen::VectorXd weight_squared = weight_.cwiseAbs2();
-  if (redundant_)
+}
+
+// ---- public --------------------------------------------------------------------------------
+
+struct DerivativeAccess
+{
+  static SolutionDifferentiator & differentiator(DerivativeWorkspace & workspace)
   {
-    const Eigen::Index r = factorisation_->rank();
-    Eigen::VectorXd dependent(r);
-    factorisation_->particular(weight_squared.cwiseProduct(multipliers_), dependent);
-    for (Eigen::Index i = 0; i < r; ++i)
-    {
-      eta(factorisation_->order()(i)) = dependent(i);
-    }
-    Status status = solve_here();
-    if (!has_output(status))
-    {
-      return status;
-    }
-    const Eigen::VectorXd acceleration = workspace_.solution().acceleration + eta;
-    status = differentiate_terms(acceleration, row_multipliers(multipliers_), turned);
-    if (status != Status::kOk)
-    {
-      return status;
-    }
+    return *workspace.differentiator_;
   }
-  Eigen::MatrixXd side = force_change;
-  side.leftCols(n_) -= turned.force_q;
-  side.middleCols(n_, n_) -= turned.force_u;
-  Eigen::VectorXd column(count);
-  for (Eigen::Index k = 0; k < 3 * n_; ++k)
-  {
-    factorisation_->multipliers(side.col(k), weight_, column);
-    out.col(k) = column;
-  }
-  if (redundant_)
-  {
-    const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(scale_.asDiagonal() * jacobian_);
-    const Eigen::MatrixXd complete = qr.householderQ();
-    const Eigen::MatrixXd Z =
-      scale_.asDiagonal() * complete.rightCols(count - factorisation_->rank());
-    Eigen::MatrixXd turning = Eigen::MatrixXd::Zero(count, 2 * n_);  // ∂(A) η
-    for (Eigen::Index k = 0; k < count; ++k)
-    {
-      const int row = active_[static_cast<std::size_t>(k)];
-      turning.row(k) << turned.residual_q.row(row) - terms.residual_q.row(row),
-        turned.residual_u.row(row) - terms.residual_u.row(row);
-    }
-    const Eigen::MatrixXd gram = Z.transpose() * weight_squared.asDiagonal() * Z;
-    out.leftCols(2 * n_) += Z * gram.ldlt().solve(Z.transpose() * turning);
-  }
-  return Status::kOk;
+};
+
+DerivativeWorkspace::DerivativeWorkspace(
+  const Dynamics & dynamics, const DerivativeOptions & options)
+: differentiator_(std::make_unique<SolutionDifferentiator>(dynamics, options))
+{
+}
+
+DerivativeWorkspace::~DerivativeWorkspace() = default;
+DerivativeWorkspace::DerivativeWorkspace(DerivativeWorkspace &&) noexcept = default;
+DerivativeWorkspace & DerivativeWorkspace::operator=(DerivativeWorkspace &&) noexcept = default;
+
+const SolutionDerivatives & DerivativeWorkspace::derivatives() const noexcept CD_NONBLOCKING
+{
+  return differentiator_->result();
+}
+
+Status differentiate(
+  const Dynamics & dynamics, double time, const ConstVectorRef & q, const ConstVectorRef & u,
+  const ConstVectorRef & inputs, Workspace & workspace,
+  DerivativeWorkspace & out) noexcept CD_NONBLOCKING
+{
+  return DerivativeAccess::differentiator(out).run(dynamics, time, q, u, inputs, workspace);
 }
 
 Status differentiate(
@@ -369,7 +456,18 @@ Status differentiate(
   const ConstVectorRef & inputs, Workspace & workspace, SolutionDerivatives & out,
   const DerivativeOptions & options)
 {
-  return SolutionDifferentiator(dynamics, workspace, options).run(time, q, u, inputs, out);
+  SolutionDifferentiator differentiator(dynamics, options);
+  const Status status = differentiator.run(dynamics, time, q, u, inputs, workspace);
+  if (has_output(status))
+  {
+    const Status terms = dynamics.evaluate_terms(workspace);
+    if (terms != Status::kOk)
+    {
+      return terms;
+    }
+    out = std::move(differentiator.result());
+  }
+  return status;
 }
 
 Eigen::MatrixXd by_coordinates(const Eigen::MatrixXd & directional, const Workspace & workspace)

@@ -42,18 +42,19 @@ Status differentiate_law(
   const Eigen::Index n = system.speed_count();
   const Eigen::MatrixXd C = data.terms.kinematic_matrix;
   Eigen::VectorXd inputs = Eigen::VectorXd::Zero(system.input_count());
+  Eigen::VectorXd force;
   Eigen::VectorXd derivative;
   out.resize(n, 2 * n);
   for (Eigen::Index k = 0; k < 2 * n; ++k)
   {
     const Status status = central_difference(
       kDifferenceStep,
-      [&](double distance, Eigen::VectorXd & force)
+      [&](double distance)
       {
         const State moved = displaced(system, at, C, k, distance);
         return force_of_law(system, at, moved.q, moved.u, law, data, inputs, force);
       },
-      derivative);
+      force, derivative);
     if (status != Status::kOk)
     {
       return status;

@@ -7,213 +7,253 @@
 #include <algorithm>
 #include <cmath>
 
-#include <Eigen/QR>
-
 #include "analysis/central_differences.hpp"
 #include "analysis/solution_differentiator.hpp"
+#include "model/rigid_body_derivatives.hpp"
 
 namespace constrained_dynamics
 {
 
-Status SolutionDifferentiator::differentiate_terms(
-  const Eigen::VectorXd & acceleration, const Eigen::VectorXd & multipliers, Terms & out)
+void TermDerivatives::resize(const Dynamics & dynamics)
 {
-  const ConstraintSet & set = dynamics_.constraints();
-  const System & system = dynamics_.system();
-  SystemData & data = *evaluation_.system_data;
-  out.residual_q.setZero(m_, n_);
-  out.residual_u.setZero(m_, n_);
-  out.velocity_q.setZero(m_, n_);
-  out.force_q.setZero(n_, n_);
-  out.force_u.setZero(n_, n_);
-  out.constraint_is_analytic.assign(static_cast<std::size_t>(set.size()), false);
-  out.system_is_analytic =
-    !options_.force_differences && system.differentiate(data, acceleration, inputs_, out.system);
-  for (int i = 0; i < set.size() && out.system_is_analytic; ++i)
+  const Eigen::Index n = dynamics.system().speed_count();
+  const Eigen::Index m = dynamics.constraints().row_count();
+  system.resize(dynamics.system().coordinate_count(), n);
+  for (Eigen::MatrixXd * matrix : {&residual_q, &residual_u, &velocity_q})
   {
-    const Eigen::Index offset = set.row_offset(i);
-    const Eigen::Index count = set[i].row_count();
-    const Eigen::MatrixXd force_q = out.force_q;
-    const Eigen::MatrixXd force_u = out.force_u;
-    RowDerivatives block{
-      out.residual_q.middleRows(offset, count), out.residual_u.middleRows(offset, count),
-      out.velocity_q.middleRows(offset, count), out.force_q, out.force_u};
-    const bool analytic =
-      !workspace_.is_active(i) ||
-      set[i].differentiate(
-        data, out.system, multipliers.segment(offset, count), evaluation_.scratch, block);
-    out.constraint_is_analytic[static_cast<std::size_t>(i)] = analytic;
-    if (!analytic)
+    matrix->setZero(m, n);
+  }
+  force_q.setZero(n, n);
+  force_u.setZero(n, n);
+  constraint_is_analytic.assign(static_cast<std::size_t>(dynamics.constraints().size()), false);
+}
+
+/// Uses row_multipliers_.
+Status SolutionDifferentiator::differentiate_terms(
+  const Call & call, const Eigen::VectorXd & acceleration, TermDerivatives & out) noexcept
+{
+  differentiate_analytic(call, acceleration, out);
+  const bool all_rows = std::all_of(
+    out.constraint_is_analytic.begin(), out.constraint_is_analytic.end(),
+    [](bool is) { return is; });
+  if (!out.system_is_analytic || !all_rows)
+  {
+    moved_ = true;
+    const Status status = take_differences(call, acceleration, out);
+    if (status != Status::kOk)
     {
-      out.force_q = force_q;  // whatever the kind began with
-      out.force_u = force_u;
+      return status;
     }
   }
-  const Status status = take_differences(acceleration, multipliers, out);
-  if (status != Status::kOk)
-  {
-    return status;
-  }
-  for (int i = 0; i < set.size(); ++i)
-  {
-    if (!workspace_.is_active(i))
-    {
-      for (Eigen::MatrixXd * matrix : {&out.residual_q, &out.residual_u, &out.velocity_q})
-      {
-        matrix->middleRows(set.row_offset(i), set[i].row_count()).setZero();
-      }
-    }
-  }
-  for (const int driven : system.driven_speeds())
+  for (const int driven : call.dynamics.system().driven_speeds())
   {
     out.force_q.row(driven).setZero();
     out.force_u.row(driven).setZero();
   }
-  const bool finite = out.system.residual_q.allFinite() && out.system.residual_u.allFinite() &&
-                      out.system.transport.allFinite() && out.residual_q.allFinite() &&
-                      out.residual_u.allFinite() && out.velocity_q.allFinite() &&
-                      out.force_q.allFinite() && out.force_u.allFinite();
-  return finite ? Status::kOk : Status::kNonFiniteResult;
+  return Status::kOk;
 }
 
-/// The terms without analytic derivatives, at a state, one below the other.
-Status SolutionDifferentiator::evaluate_terms(
-  const State & state, const Eigen::VectorXd & acceleration, const Eigen::VectorXd & multipliers,
-  const Terms & terms, Eigen::VectorXd & out)
+void SolutionDifferentiator::differentiate_analytic(
+  const Call & call, const Eigen::VectorXd & acceleration, TermDerivatives & out) noexcept
 {
-  const System & system = dynamics_.system();
-  Status status = dynamics_.evaluate_rows(state.time, state.q, state.u, workspace_);
+  const ConstraintSet & set = call.dynamics.constraints();
+  SystemData & data = *call.evaluation.system_data;
+  for (Eigen::MatrixXd * matrix :
+       {&out.residual_q, &out.residual_u, &out.velocity_q, &out.force_q, &out.force_u})
+  {
+    matrix->setZero();
+  }
+  std::fill(out.constraint_is_analytic.begin(), out.constraint_is_analytic.end(), false);
+  out.system_is_analytic =
+    !options_.force_differences &&
+    call.dynamics.system().differentiate(data, acceleration, inputs_, out.system);
+  if (finds_inertia(call))
+  {
+    mass_matrix_ = tree_derivatives(call.dynamics.system(), data)->mass_matrix();
+  }
+  for (int i = 0; i < set.size() && out.system_is_analytic; ++i)
+  {
+    const Eigen::Index offset = set.row_offset(i);
+    const Eigen::Index count = set[i].row_count();
+    RowDerivatives block{
+      out.residual_q.middleRows(offset, count), out.residual_u.middleRows(offset, count),
+      out.velocity_q.middleRows(offset, count), out.force_q, out.force_u};
+    out.constraint_is_analytic[static_cast<std::size_t>(i)] =
+      !call.workspace.is_active(i) ||
+      set[i].differentiate(
+        data, out.system, row_multipliers_.segment(offset, count), call.evaluation.scratch, block);
+  }
+}
+
+/// The terms without analytic derivatives at the state of the workspace, one below the other, into
+/// `values_`.
+Status SolutionDifferentiator::evaluate_terms(
+  const Call & call, const Eigen::VectorXd & acceleration, const TermDerivatives & terms) noexcept
+{
+  Status status = call.evaluation.ask_rows();
   if (status == Status::kOk && !terms.system_is_analytic)
   {
-    status = dynamics_.evaluate_terms(workspace_);
+    status = call.evaluation.ask_terms();
   }
   if (status != Status::kOk)
   {
     return status;
   }
-  const constrained_dynamics::Terms at = workspace_.terms();
-  const Rows & rows = workspace_.rows();
-  Eigen::VectorXd force = Eigen::VectorXd::Zero(n_);
-  for (int i = 0; i < dynamics_.constraints().size(); ++i)
+  const SystemTerms & at = call.evaluation.system_data->terms;
+  const Rows & rows = call.evaluation.rows;
+  const std::vector<int> & driven = call.dynamics.system().driven_speeds();
+  auto force = values_.tail(n_);
+  auto residual = values_.head(n_);
+  auto row_residual = values_.segment(n_ + 2 * nq_, m_);
+  values_.setZero();
+  if (!terms.system_is_analytic)
+  {
+    residual = at.mass_matrix.lazyProduct(acceleration) - at.force;
+    residual -= at.input_matrix.lazyProduct(inputs_);
+  }
+  values_.segment(n_, nq_) = at.rates;
+  values_.segment(n_ + nq_, nq_) =
+    at.kinematic_matrix.lazyProduct(acceleration) + at.acceleration_bias;
+  row_residual = rows.jacobian.lazyProduct(acceleration) - rows.bias;
+  for (std::size_t k = 0; k < driven.size(); ++k)
+  {
+    row_residual +=
+      acceleration(driven[k]) * rows.driven_jacobian.col(static_cast<Eigen::Index>(k));
+  }
+  values_.segment(n_ + 2 * nq_ + m_, m_) = rows.velocity;
+  for (int i = 0; i < call.dynamics.constraints().size(); ++i)
   {
     if (!terms.constraint_is_analytic[static_cast<std::size_t>(i)])
     {
-      const Eigen::Index offset = dynamics_.constraints().row_offset(i);
-      const Eigen::Index count = dynamics_.constraints()[i].row_count();
-      force +=
-        rows.jacobian.middleRows(offset, count).transpose() * multipliers.segment(offset, count);
+      const Eigen::Index offset = call.dynamics.constraints().row_offset(i);
+      const Eigen::Index count = call.dynamics.constraints()[i].row_count();
+      force += rows.jacobian.middleRows(offset, count)
+                 .transpose()
+                 .lazyProduct(row_multipliers_.segment(offset, count));
     }
   }
-  Eigen::VectorXd residual = Eigen::VectorXd::Zero(n_);
-  if (!terms.system_is_analytic)
-  {
-    residual = at.mass_matrix * acceleration - at.force - at.input_matrix * inputs_;
-  }
-  out.resize(2 * n_ + 2 * at.rates.size() + 2 * m_);
-  out << residual, at.rates, at.kinematic_matrix * acceleration + at.acceleration_bias,
-    complete_jacobian(system, rows) * acceleration - rows.bias, rows.velocity, force;
   return Status::kOk;
 }
 
 /// Differences of fourth order for the terms that have no derivatives of their own.
 Status SolutionDifferentiator::take_differences(
-  const Eigen::VectorXd & acceleration, const Eigen::VectorXd & multipliers, Terms & out)
+  const Call & call, const Eigen::VectorXd & acceleration, TermDerivatives & out) noexcept
 {
-  const bool all_rows = std::all_of(
-    out.constraint_is_analytic.begin(), out.constraint_is_analytic.end(),
-    [](bool is) { return is; });
-  if (out.system_is_analytic && all_rows)
-  {
-    return Status::kOk;
-  }
-  const System & system = dynamics_.system();
-  const State here{time_, q_, u_};
-  const Eigen::MatrixXd C = workspace_.terms().kinematic_matrix;
-  const Eigen::VectorXd rates = workspace_.terms().rates;
+  const SystemTerms & terms = call.evaluation.system_data->terms;
+  kinematic_matrix_ = terms.kinematic_matrix;
+  rates_ = terms.rates;
   if (!out.system_is_analytic)
   {
-    out.system.resize(system.coordinate_count(), n_);
+    out.system.resize(nq_, n_);
     out.system.acceleration = acceleration;
-    out.system.coordinate_acceleration = C * acceleration + workspace_.terms().acceleration_bias;
+    out.system.coordinate_acceleration =
+      kinematic_matrix_.lazyProduct(acceleration) + terms.acceleration_bias;
   }
   for (Eigen::Index k = 0; k < 2 * n_; ++k)
   {
     const double size = k < n_ ? 1.0 : std::max(1.0, std::abs(u_(k - n_)));
-    Eigen::VectorXd derivative;
     const Status status = central_difference(
       kDifferenceStep * size,
-      [&](double distance, Eigen::VectorXd & values)
+      [&](double distance)
       {
-        const State moved = displaced(system, here, C, k, distance);
-        return evaluate_terms(moved, acceleration, multipliers, out, values);
+        displace(call.dynamics.system(), k, distance);
+        const Status at = call.evaluation.set_state(time_, moved_q_, moved_u_);
+        return at == Status::kOk ? evaluate_terms(call, acceleration, out) : at;
       },
-      derivative);
+      values_, derivative_);
     if (status != Status::kOk)
     {
       return status;
     }
-    take_derivative(k, derivative, out);
+    take_derivative(call, k, out);
   }
-  return out.system_is_analytic ? Status::kOk : differentiate_transport(C, rates, out.system);
+  return out.system_is_analytic ? Status::kOk : differentiate_transport(call, out.system);
+}
+
+/// Sets moved_q_ and moved_u_: the state moved by a distance in direction k of (δ, u), δ in the
+/// directions of the speeds.
+void SolutionDifferentiator::displace(
+  const System & system, Eigen::Index k, double distance) noexcept
+{
+  moved_q_ = q_;
+  moved_u_ = u_;
+  if (k < n_)
+  {
+    moved_q_ += distance * kinematic_matrix_.col(k);
+    system.normalise(moved_q_);
+  }
+  else
+  {
+    moved_u_(k - n_) += distance;
+  }
 }
 
 /// Puts the derivatives of evaluate_terms() in direction k of (δ, u) where they belong.
 void SolutionDifferentiator::take_derivative(
-  Eigen::Index k, const Eigen::VectorXd & derivative, Terms & out) const
+  const Call & call, Eigen::Index k, TermDerivatives & out) const noexcept
 {
-  const ConstraintSet & set = dynamics_.constraints();
-  const Eigen::Index nq = dynamics_.system().coordinate_count();
+  const ConstraintSet & set = call.dynamics.constraints();
   const bool by_q = k < n_;
   const Eigen::Index column = by_q ? k : k - n_;
   if (!out.system_is_analytic)
   {
-    (by_q ? out.system.residual_q : out.system.residual_u).col(column) = derivative.head(n_);
+    (by_q ? out.system.residual_q : out.system.residual_u).col(column) = derivative_.head(n_);
     if (by_q)
     {
-      out.system.rate_q.col(column) = derivative.segment(n_, nq);
+      out.system.rate_q.col(column) = derivative_.segment(n_, nq_);
     }
     (by_q ? out.system.coordinate_acceleration_q : out.system.coordinate_acceleration_u)
-      .col(column) = derivative.segment(n_ + nq, nq);
+      .col(column) = derivative_.segment(n_ + nq_, nq_);
   }
   for (int i = 0; i < set.size(); ++i)
   {
-    if (!out.constraint_is_analytic[static_cast<std::size_t>(i)])
+    if (!out.constraint_is_analytic[static_cast<std::size_t>(i)] && call.workspace.is_active(i))
     {
       const Eigen::Index offset = set.row_offset(i);
       const Eigen::Index count = set[i].row_count();
       (by_q ? out.residual_q : out.residual_u).col(column).segment(offset, count) =
-        derivative.segment(n_ + 2 * nq + offset, count);
+        derivative_.segment(n_ + 2 * nq_ + offset, count);
       if (by_q)
       {
         out.velocity_q.col(column).segment(offset, count) =
-          derivative.segment(n_ + 2 * nq + m_ + offset, count);
+          derivative_.segment(n_ + 2 * nq_ + m_ + offset, count);
       }
     }
   }
-  (by_q ? out.force_q : out.force_u).col(column) += derivative.tail(n_);
+  (by_q ? out.force_q : out.force_u).col(column) += derivative_.tail(n_);
 }
 
 /// T = C⁺ (∂q̇/∂δ − Ċ), Ċ along the motion.
 Status SolutionDifferentiator::differentiate_transport(
-  const Eigen::MatrixXd & C, const Eigen::VectorXd & rates, SystemDerivatives & out)
+  const Call & call, SystemDerivatives & out) noexcept
 {
   // No coordinate moves further than in the other differences.
-  const double speed = std::max(1.0, rates.size() > 0 ? rates.cwiseAbs().maxCoeff() : 0.0);
-  Eigen::MatrixXd C_dot;
+  const double speed = std::max(1.0, nq_ > 0 ? rates_.cwiseAbs().maxCoeff() : 0.0);
+  const Eigen::MatrixXd & C_now = call.evaluation.system_data->terms.kinematic_matrix;
+  double ahead = 0.0;
   const Status status = central_difference(
     kDifferenceStep / speed,
-    [&](double ahead, Eigen::MatrixXd & value)
+    [&](double distance)
     {
-      const Status at = dynamics_.set_state(time_ + ahead, q_ + ahead * rates, u_, workspace_);
-      value = workspace_.terms().kinematic_matrix;
-      return at;
+      ahead = distance;
+      moved_q_ = q_ + ahead * rates_;
+      return call.evaluation.set_state(time_ + ahead, moved_q_, u_);
     },
-    C_dot);
-  if (status == Status::kOk)
+    C_now, kinematic_change_);
+  if (status != Status::kOk)
   {
-    out.transport = Eigen::ColPivHouseholderQR<Eigen::MatrixXd>(C).solve(out.rate_q - C_dot);
+    return status;
   }
-  return status;
+  kinematic_factors_.matrix(nq_, n_) = kinematic_matrix_;
+  kinematic_factors_.factor(nq_, n_);
+  for (Eigen::Index k = 0; k < n_; ++k)
+  {
+    moved_q_ = out.rate_q.col(k) - kinematic_change_.col(k);
+    kinematic_factors_.apply_transpose(moved_q_);
+    kinematic_factors_.divide(moved_q_.head(n_));
+    out.transport.col(k) = moved_q_.head(n_);
+  }
+  return Status::kOk;
 }
 
 }  // namespace constrained_dynamics

@@ -19,7 +19,7 @@ JointCoupling::JointCoupling(
     name, "joint_coupling", system,
     {{"coupling", RowLevel::kPosition,
       are_angles(system, coupled_coordinates(name, system, terms))}},
-    joint_pairs(system, coupled_coordinates(name, system, terms))),
+    joint_pairs(system, coupled_coordinates(name, system, terms)), system.coordinate_count()),
   offset_(checked_finite("constraint '" + name + "'", "offset", offset))
 {
   for (const CouplingTerm & term : terms)
@@ -84,14 +84,16 @@ void JointCoupling::do_wrenches(
 
 bool JointCoupling::do_differentiate(
   const SystemData & data, const SystemDerivatives & derivatives,
-  const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const
+  const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const
 {
-  Eigen::VectorXd weights = Eigen::VectorXd::Zero(system().coordinate_count());
+  auto force = scratch.buffer.head(system().coordinate_count());
+  force.setZero();
   for (const Term & term : terms_)
   {
-    weights(term.coordinate) = term.coefficient;
+    differentiate_coordinate_term(
+      derivatives, term.coordinate, term.coefficient, multipliers(0), 0, out, force);
   }
-  differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(0), 0, out);
+  system().add_coordinate_force_derivatives(data, force, out.force_q);
   return true;
 }
 

@@ -120,14 +120,14 @@ void fill_joint_pair(
   out.on_b.torque = -out.on_a.torque;
 }
 
-void differentiate_coordinate_row(
-  const System & system, const SystemData & data, const SystemDerivatives & derivatives,
-  const Eigen::VectorXd & weights, double multiplier, Eigen::Index row, RowDerivatives & out)
+void differentiate_coordinate_term(
+  const SystemDerivatives & derivatives, int coordinate, double weight, double multiplier,
+  Eigen::Index row, RowDerivatives & out, VectorRef force) noexcept CD_NONBLOCKING
 {
-  out.residual_q.row(row) = weights.transpose() * derivatives.coordinate_acceleration_q;
-  out.residual_u.row(row) = weights.transpose() * derivatives.coordinate_acceleration_u;
-  out.velocity_q.row(row) = weights.transpose() * derivatives.rate_q;
-  system.add_coordinate_force_derivatives(data, multiplier * weights, out.force_q);
+  out.residual_q.row(row) += weight * derivatives.coordinate_acceleration_q.row(coordinate);
+  out.residual_u.row(row) += weight * derivatives.coordinate_acceleration_u.row(coordinate);
+  out.velocity_q.row(row) += weight * derivatives.rate_q.row(coordinate);
+  force(coordinate) += multiplier * weight;
 }
 
 }  // namespace constrained_dynamics

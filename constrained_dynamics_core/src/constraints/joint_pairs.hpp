@@ -40,9 +40,10 @@ void fill_joint_pair(
   const System & system, const SystemData & data, int coordinate, double generalized_force,
   WrenchPair & out) noexcept CD_NONBLOCKING;
 
-/// Derivatives of row `row` that is Σ w_i q_i − f(t), for weights w (nq).
-void differentiate_coordinate_row(
-  const System & system, const SystemData & data, const SystemDerivatives & derivatives,
-  const Eigen::VectorXd & weights, double multiplier, Eigen::Index row, RowDerivatives & out);
+/// Adds the part w q_i of row `row` that is Σ w_i q_i − f(t) to its derivatives, and the force λ w
+/// on coordinate i to `force` (nq). Real-time safe: yes.
+void differentiate_coordinate_term(
+  const SystemDerivatives & derivatives, int coordinate, double weight, double multiplier,
+  Eigen::Index row, RowDerivatives & out, VectorRef force) noexcept CD_NONBLOCKING;
 
 }  // namespace constrained_dynamics

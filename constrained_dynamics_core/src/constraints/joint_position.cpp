@@ -43,7 +43,7 @@ JointPosition::JointPosition(
   std::string name, const System & system, const std::vector<CoordinateValue> & coordinates)
 : Constraint(
     name, "joint", system, describe(system, coordinates),
-    joint_pairs(system, indices_of(system, coordinates)))
+    joint_pairs(system, indices_of(system, coordinates)), system.coordinate_count())
 {
   for (const CoordinateValue & one : coordinates)
   {
@@ -86,15 +86,17 @@ void JointPosition::do_wrenches(
 
 bool JointPosition::do_differentiate(
   const SystemData & data, const SystemDerivatives & derivatives,
-  const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const
+  const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const
 {
+  auto force = scratch.buffer.head(system().coordinate_count());
+  force.setZero();
   for (std::size_t k = 0; k < coordinates_.size(); ++k)
   {
     const Eigen::Index i = static_cast<Eigen::Index>(k);
-    const Eigen::VectorXd weights =
-      Eigen::VectorXd::Unit(system().coordinate_count(), coordinates_[k].coordinate);
-    differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(i), i, out);
+    differentiate_coordinate_term(
+      derivatives, coordinates_[k].coordinate, 1.0, multipliers(i), i, out, force);
   }
+  system().add_coordinate_force_derivatives(data, force, out.force_q);
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include "constrained_dynamics/constraints/prescribed_motion.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "constrained_dynamics/constraints/constraint_description.hpp"
@@ -59,7 +60,8 @@ PrescribedCoordinate::PrescribedCoordinate(
 : Constraint(
     name, "prescribed_motion", system,
     {{coordinate, RowLevel::kPosition, are_angles(system, {system.coordinate_index(coordinate)})}},
-    joint_pairs(system, {system.coordinate_index(coordinate)}), formula.jet_scratch_size()),
+    joint_pairs(system, {system.coordinate_index(coordinate)}),
+    std::max(formula.jet_scratch_size(), system.coordinate_count())),
   formula_(std::move(formula)),
   coordinate_(system.coordinate_index(coordinate))
 {
@@ -95,10 +97,12 @@ void PrescribedCoordinate::do_wrenches(
 
 bool PrescribedCoordinate::do_differentiate(
   const SystemData & data, const SystemDerivatives & derivatives,
-  const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const
+  const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const
 {
-  const Eigen::VectorXd weights = Eigen::VectorXd::Unit(system().coordinate_count(), coordinate_);
-  differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(0), 0, out);
+  auto force = scratch.buffer.head(system().coordinate_count());
+  force.setZero();
+  differentiate_coordinate_term(derivatives, coordinate_, 1.0, multipliers(0), 0, out, force);
+  system().add_coordinate_force_derivatives(data, force, out.force_q);
   return true;
 }
 

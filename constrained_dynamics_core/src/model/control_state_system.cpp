@@ -26,11 +26,15 @@ public:
     inputs(Eigen::VectorXd::Zero(wrapped->terms.input_matrix.cols())),
     frame_jacobian(Matrix6X::Zero(6, wrapped->terms.speeds.size()))
   {
+    derivatives.resize(wrapped->terms.coordinates.size(), wrapped->terms.speeds.size());
+    frame_derivatives.resize(wrapped->terms.speeds.size());
   }
 
   std::unique_ptr<SystemData> wrapped;
   Eigen::VectorXd inputs;           // of the wrapped system
   mutable Matrix6X frame_jacobian;  // data belong to one thread
+  SystemDerivatives derivatives;    // of the wrapped system
+  mutable FrameDerivatives frame_derivatives;
 };
 
 bool contains(const std::vector<std::string> & names, const std::string & name)
@@ -311,17 +315,15 @@ bool ControlStateSystem::do_differentiate(
   SystemDerivatives & out) const
 {
   SystemData & inner = wrapped_data(data);
-  const Eigen::Index nq = coordinate_count();
   const Eigen::Index n = wrapped_->speed_count();
-  Eigen::VectorXd all(wrapped_->input_count());
+  Eigen::VectorXd & all = static_cast<ControlStateData &>(data).inputs;
+  SystemDerivatives & part = static_cast<ControlStateData &>(data).derivatives;
   fill_inputs(data, inputs, all);
-  SystemDerivatives part;
-  part.resize(nq, n);
   if (!wrapped_->differentiate(inner, acceleration.head(n), all, part))
   {
     return false;
   }
-  out.resize(nq, speed_count());
+  out.resize(coordinate_count(), speed_count());
   out.acceleration = acceleration;
   out.coordinate_acceleration = part.coordinate_acceleration;
   out.residual_q.topLeftCorner(n, n) = part.residual_q;
@@ -346,9 +348,8 @@ bool ControlStateSystem::do_differentiate(
 void ControlStateSystem::do_frame_derivatives(
   const SystemData & data, int frame, FrameDerivatives & out) const
 {
-  FrameDerivatives part;
+  FrameDerivatives & part = static_cast<const ControlStateData &>(data).frame_derivatives;
   const Eigen::Index n = wrapped_->speed_count();
-  part.resize(n);
   wrapped_->frame_derivatives(wrapped_data(data), frame, part);
   out.resize(speed_count());
   out.acceleration = part.acceleration;

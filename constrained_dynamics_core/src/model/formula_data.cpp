@@ -91,6 +91,30 @@ double invert(Eigen::MatrixXd & matrix, Eigen::MatrixXd & inverse) noexcept
 
 }  // namespace
 
+FormulaDerivativeScratch::FormulaDerivativeScratch(
+  std::size_t speeds, std::size_t variables, std::size_t tape_size, std::size_t outputs)
+: hyper_x(variables),
+  hyper_tape(tape_size),
+  hyper_adjoint(tape_size),
+  hyper_gradient(variables),
+  hyper_output(outputs),
+  x(variables),
+  tape(tape_size),
+  adjoint(tape_size),
+  gradient(variables),
+  output(outputs)
+{
+  const Eigen::Index n = static_cast<Eigen::Index>(speeds);
+  for (Eigen::VectorXd * vector :
+       {&acceleration, &q, &u, &rates, &accelerations, &force, &force_change, &speed_force_change,
+        &still, &work, &turned})
+  {
+    vector->setZero(n);
+  }
+  speed_matrix.setZero(n, n);
+  speed_matrix_change.setZero(n, n);
+}
+
 FormulaData::FormulaData(const FormulaModel & model, int input_count)
 : SystemData(static_cast<int>(model.n), static_cast<int>(model.n), input_count),
   x(model.variable_count()),
@@ -108,7 +132,8 @@ FormulaData::FormulaData(const FormulaModel & model, int input_count)
   rate_force(Eigen::VectorXd::Zero(model.n)),
   speed_offset(Eigen::VectorXd::Zero(model.n)),
   row(Eigen::VectorXd::Zero(model.n)),
-  row_times_c(Eigen::VectorXd::Zero(model.n))
+  row_times_c(Eigen::VectorXd::Zero(model.n)),
+  derivative(static_cast<std::size_t>(model.n), x.size(), tape.size(), output.size())
 {
   terms.kinematic_matrix.setIdentity();
 }

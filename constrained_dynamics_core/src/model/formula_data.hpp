@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include <Eigen/Core>
@@ -16,6 +17,32 @@ namespace constrained_dynamics::detail
 
 /// W counts as singular if its reciprocal condition number (1-norm) is below this.
 inline constexpr double kSingularReciprocalCondition = 1e-12;
+
+/// Scratch memory of the derivatives of a FormulaSystem.
+struct FormulaDerivativeScratch
+{
+  FormulaDerivativeScratch(
+    std::size_t speeds, std::size_t variables, std::size_t tape_size, std::size_t outputs);
+
+  std::vector<HyperDual> hyper_x, hyper_tape, hyper_adjoint, hyper_gradient, hyper_output;
+  std::vector<Dual> x, tape, adjoint, gradient, output;
+
+  /// A direction in which the state is moved, u̇ and τ kept: changes of q, q̇ and q̈.
+  Eigen::VectorXd acceleration;        // q̈ itself
+  Eigen::VectorXd q;                   // δq
+  Eigen::VectorXd u;                   // δu
+  Eigen::VectorXd rates;               // δq̇
+  Eigen::VectorXd accelerations;       // δq̈
+  Eigen::VectorXd force;               // r, the equations of motion before Cᵀ
+  Eigen::VectorXd force_change;        // δr
+  Eigen::VectorXd speed_force_change;  // of forces conjugate to speeds
+
+  Eigen::MatrixXd speed_matrix;         // W
+  Eigen::MatrixXd speed_matrix_change;  // δW
+  Eigen::VectorXd still;                // 0
+  Eigen::VectorXd work;
+  Eigen::VectorXd turned;
+};
 
 /// Scratch memory of a FormulaSystem: one set of tapes, shared by all programs.
 class FormulaData final : public SystemData
@@ -40,7 +67,8 @@ public:
   Eigen::VectorXd row_times_c;
   double kinetic_energy = 0.0;
   double potential_energy = 0.0;
-  double potential_rate = 0.0;  // ∂V/∂t
+  double potential_rate = 0.0;                  // ∂V/∂t
+  mutable FormulaDerivativeScratch derivative;  // data belong to one thread
 };
 
 /// W and w0 at zero rates, C = W⁻¹ and D = −C w0 at the q and t in data.x, whose rates become 0.

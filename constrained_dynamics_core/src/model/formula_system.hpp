@@ -58,13 +58,15 @@ private:
   void update_inputs(FormulaData & data) const noexcept;
   double moving_frame_power(FormulaData & data) const noexcept;
 
-  struct Direction;
-  void move_coordinates(const SystemTerms & terms, Direction & along) const;
-  Eigen::MatrixXd speed_matrix_derivative(
-    const SystemTerms & terms, const Eigen::VectorXd & q, const Eigen::VectorXd & rates,
-    double t) const;
+  void move_coordinates(const SystemTerms & terms, FormulaDerivativeScratch & along) const noexcept;
+  void differentiate_speed_matrix(
+    const SystemTerms & terms, const Eigen::VectorXd & q, const Eigen::VectorXd & rates, double t,
+    FormulaDerivativeScratch & scratch) const noexcept;
   void equations_along(
-    const SystemTerms & terms, const ConstVectorRef & inputs, Direction & along) const;
+    const SystemTerms & terms, const ConstVectorRef & inputs,
+    FormulaDerivativeScratch & along) const noexcept;
+  void add_forces_along(
+    const ConstVectorRef & inputs, FormulaDerivativeScratch & along) const noexcept;
 
   FormulaModel model_;
   Eigen::Index n_ = 0;

@@ -83,6 +83,8 @@ RigidBodyData::RigidBodyData(
 : TreeData(
     static_cast<int>(robot.neutral.size()), robot.model->nv, input_count, robot.joints.size(),
     outside),
+  derivatives(robot.joints.size(), robot.model->nv),
+  frame_jacobian(Matrix6X::Zero(6, robot.model->nv)),
   model_(robot.model),
   parts_(parts),
   pinocchio_(make_lean_data(*robot.model)),

@@ -5,55 +5,13 @@
 
 #include <Eigen/Geometry>
 
+#include "clones.hpp"
+
 namespace constrained_dynamics
 {
 
 namespace
 {
-
-/// V × S of two motions.
-Vector6 cross(const Vector6 & v, const Vector6 & s)
-{
-  Vector6 result;
-  result.head<3>() = v.tail<3>().cross(s.head<3>()) + v.head<3>().cross(s.tail<3>());
-  result.tail<3>() = v.tail<3>().cross(s.tail<3>());
-  return result;
-}
-
-/// V ×* F of a motion and a force.
-Vector6 cross_force(const Vector6 & v, const Vector6 & f)
-{
-  Vector6 result;
-  result.head<3>() = v.tail<3>().cross(f.head<3>());
-  result.tail<3>() = v.tail<3>().cross(f.tail<3>()) + v.head<3>().cross(f.head<3>());
-  return result;
-}
-
-Eigen::Matrix3d skew(const Eigen::Vector3d & a)
-{
-  Eigen::Matrix3d result;
-  result << 0.0, -a.z(), a.y(), a.z(), 0.0, -a.x(), -a.y(), a.x(), 0.0;
-  return result;
-}
-
-Matrix6 cross_matrix(const Vector6 & v)
-{
-  Matrix6 result = Matrix6::Zero();
-  result.topLeftCorner<3, 3>() = skew(v.tail<3>());
-  result.topRightCorner<3, 3>() = skew(v.head<3>());
-  result.bottomRightCorner<3, 3>() = skew(v.tail<3>());
-  return result;
-}
-
-/// x ↦ x ×* f as a matrix.
-Matrix6 force_cross_matrix(const Vector6 & f)
-{
-  Matrix6 result = Matrix6::Zero();
-  result.topRightCorner<3, 3>() = -skew(f.head<3>());
-  result.bottomLeftCorner<3, 3>() = -skew(f.head<3>());
-  result.bottomRightCorner<3, 3>() = -skew(f.tail<3>());
-  return result;
-}
 
 /// Whether q̇ = u whatever q is.
 bool has_constant_rates(JointKind kind)
@@ -65,146 +23,207 @@ Eigen::Vector2d quarter_turn(const Eigen::Vector2d & v) { return {-v(1), v(0)}; 
 
 }  // namespace
 
-Vector6 TreeDerivatives::velocity_of(int body) const
+Vector6 TreeDerivatives::velocity_of(int body) const noexcept
 {
   return body < 0 ? Vector6::Zero() : velocity_[static_cast<std::size_t>(body)];
 }
 
-Vector6 TreeDerivatives::acceleration_of(int body) const
+Vector6 TreeDerivatives::acceleration_of(int body) const noexcept
 {
   return body < 0 ? Vector6::Zero() : acceleration_[static_cast<std::size_t>(body)];
 }
 
-int TreeDerivatives::parent_of(int body) const
+int TreeDerivatives::parent_of(int body) const noexcept
 {
   return tree_->bodies[static_cast<std::size_t>(body)].parent;
 }
 
-Eigen::Vector3d TreeDerivatives::position_of(const TreeFramePlace & frame) const
+Eigen::Vector3d TreeDerivatives::position_of(const TreeFramePlace & frame) const noexcept
 {
   if (frame.body < 0)
   {
     return frame.position;
   }
-  const BodyMotion & motion = motions_[static_cast<std::size_t>(frame.body)];
+  const BodyMotion & motion = data_->motions[static_cast<std::size_t>(frame.body)];
   return motion.position + motion.rotation * frame.position;
 }
 
-Matrix6 TreeDerivatives::spatial_inertia(std::size_t body) const
+TreeDerivatives::TreeDerivatives(std::size_t body_count, Eigen::Index speed_count)
+: columns_(static_cast<std::size_t>(speed_count)),
+  velocity_(body_count, Vector6::Zero()),
+  acceleration_(body_count, Vector6::Zero()),
+  carried_(body_count),
+  subspace_(Matrix6X::Zero(6, speed_count)),
+  mass_matrix_(Eigen::MatrixXd::Zero(speed_count, speed_count)),
+  path_(static_cast<std::size_t>(speed_count))
 {
-  const TreeBody & b = tree_->bodies[body];
-  const BodyMotion & motion = motions_[body];
-  const Eigen::Matrix3d px = skew(motion.position);
-  const Eigen::Matrix3d hx = skew(motion.rotation * b.moment);
-  const Eigen::Matrix3d cx = b.mass * px + hx;
-  Matrix6 result;
-  result.topLeftCorner<3, 3>() = b.mass * Eigen::Matrix3d::Identity();
-  result.topRightCorner<3, 3>() = -cx;
-  result.bottomLeftCorner<3, 3>() = cx;
-  result.bottomRightCorner<3, 3>() =
-    motion.rotation * b.inertia * motion.rotation.transpose() - px * cx - hx * px;
-  return result;
+  frame_.resize(speed_count);
 }
 
-void TreeDerivatives::update(
-  const KinematicTree & tree, const TreeData & data, const ConstVectorRef & acceleration)
+CD_CLONES void TreeDerivatives::update(
+  const KinematicTree & tree, const TreeData & data,
+  const ConstVectorRef & acceleration) noexcept CD_NONBLOCKING
 {
   tree_ = &tree;
-  motions_ = data.motions;
-  const Eigen::VectorXd & speeds = data.terms.speeds;
-  subspace_.resize(6, speeds.size());
+  data_ = &data;
   tree.spatial_jacobian(data, subspace_);
-  velocity_.assign(tree.bodies.size(), Vector6::Zero());
-  acceleration_.assign(tree.bodies.size(), Vector6::Zero());
+  Vector6 base = Vector6::Zero();
+  base.head<3>() = -tree.gravity;
   for (std::size_t i = 0; i < tree.bodies.size(); ++i)
   {
     const TreeBody & body = tree.bodies[i];
-    const Matrix6X S = subspace_.middleCols(body.u, body.nu);
-    const Vector6 across = S * speeds.segment(body.u, body.nu);
-    velocity_[i] = velocity_of(body.parent) + across;
-    acceleration_[i] = acceleration_of(body.parent) + S * acceleration.segment(body.u, body.nu) +
-                       cross(velocity_[i], across);
+    const Vector6 V_parent = velocity_of(body.parent);
+    const Vector6 A_parent = acceleration_of(body.parent);
+    Vector6 across = Vector6::Zero();
+    Vector6 accelerated = Vector6::Zero();
+    for (Eigen::Index m = body.u; m < body.u + body.nu; ++m)
+    {
+      across += data.terms.speeds(m) * subspace_.col(m);
+      accelerated += acceleration(m) * subspace_.col(m);
+    }
+    velocity_[i] = V_parent + across;
+    acceleration_[i] = A_parent + accelerated + cross(velocity_[i], across);
+    for (Eigen::Index m = body.u; m < body.u + body.nu; ++m)
+    {
+      Column & column = columns_[static_cast<std::size_t>(m)];
+      column.subspace = subspace_.col(m);
+      column.first = cross(V_parent, column.subspace);
+      column.second = cross(A_parent + base, column.subspace) + cross(V_parent, column.first);
+      column.speed = cross(velocity_[i], column.subspace) + column.first;
+    }
   }
 }
 
-// (E19). Everything behind the joint of a speed moves with S like one rigid body. What remains is
-// the part that does not: the velocity and the acceleration of the joint's parent.
-void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) const
+/// I, B and f of one body. B has two blocks only:
+///     B = −Vxᵀ I − I Vx + (I V)x* = [0, −2 [p]×; 0, K],  p = m v + ω × c, l = c × v + J ω,
+///     K = 2 (v·c) 1 − c vᵀ − v cᵀ + [ω]× J + ([ω]× J)ᵀ − [l]×.
+void TreeDerivatives::load(std::size_t i) noexcept
 {
-  by_q.setZero();
-  by_u.setZero();
-  const std::vector<TreeBody> & bodies = tree_->bodies;
-  const std::size_t count = bodies.size();
-  Vector6 base = Vector6::Zero();
-  base.head<3>() = -tree_->gravity;
-  std::vector<Matrix6> inertia(count);  // I of everything that a joint carries
-  std::vector<Matrix6> bias(count);     // B of the same
-  std::vector<Vector6> force(count);    // f of the same
+  const TreeBody & body = tree_->bodies[i];
+  const BodyMotion & motion = data_->motions[i];
+  Carried & out = carried_[i];
+  const Eigen::Matrix3d & R = motion.rotation;
+  const Eigen::Vector3d & o = motion.position;
+  const Eigen::Vector3d h = R.lazyProduct(body.moment);
+  const Eigen::Matrix3d turned = R.lazyProduct(body.inertia);
+  out.mass = body.mass;
+  out.moment = body.mass * o + h;
+  // −[o]× [m o + h]× − [h]× [o]×, with [a]× [b]× = b aᵀ − (a·b) 1.
+  out.inertia.noalias() = turned.lazyProduct(R.transpose());
+  out.inertia -= out.moment * o.transpose() + o * h.transpose();
+  out.inertia.diagonal().array() += o.dot(out.moment) + h.dot(o);
+
+  const Eigen::Vector3d v = velocity_[i].head<3>();
+  const Eigen::Vector3d w = velocity_[i].tail<3>();
+  const Eigen::Vector3d & c = out.moment;
+  Vector6 a = acceleration_[i];
+  a.head<3>() -= tree_->gravity;
+  out.momentum = body.mass * v + w.cross(c);
+  const Eigen::Vector3d l = c.cross(v) + out.inertia.lazyProduct(w);
+  Eigen::Matrix3d half;  // [ω]× J − c vᵀ
+  for (int k = 0; k < 3; ++k)
+  {
+    half.col(k) = w.cross(out.inertia.col(k)) - v(k) * c;
+  }
+  out.bias = half + half.transpose() - skew(l);
+  out.bias.diagonal().array() += 2.0 * v.dot(c);
+  const Eigen::Vector3d alpha = a.tail<3>();
+  out.force.head<3>() = body.mass * a.head<3>() + alpha.cross(c) + w.cross(out.momentum);
+  out.force.tail<3>() =
+    c.cross(a.head<3>()) + out.inertia.lazyProduct(alpha) + w.cross(l) + v.cross(out.momentum);
+}
+
+/// Rows and columns of one joint's speeds against those of the joints that carry it, and against
+/// each other. What lies behind a speed's joint turns with S as one piece; what is left is the part
+/// that does not turn, the velocity and the acceleration of the joint's parent.
+void TreeDerivatives::fill_joint(std::size_t i, MatrixRef by_q, MatrixRef by_u) noexcept
+{
+  const TreeBody & joint = tree_->bodies[i];
+  const Carried & behind = carried_[i];
+  const auto times_inertia = [&behind](const Vector6 & x)
+  {
+    Vector6 result;
+    result.head<3>() = behind.mass * x.head<3>() + x.tail<3>().cross(behind.moment);
+    result.tail<3>() = behind.moment.cross(x.head<3>()) + behind.inertia.lazyProduct(x.tail<3>());
+    return result;
+  };
+  const auto add_bias = [&behind](const Vector6 & x, Vector6 & to)
+  {
+    to.head<3>() += 2.0 * x.tail<3>().cross(behind.momentum);
+    to.tail<3>() += behind.bias.lazyProduct(x.tail<3>());
+  };
+  for (Eigen::Index m = joint.u; m < joint.u + joint.nu; ++m)
+  {
+    const Column & own = columns_[static_cast<std::size_t>(m)];
+    const Vector6 & S = own.subspace;
+    const Vector6 t = times_inertia(S);
+    const Eigen::Vector3d r = 2.0 * behind.momentum.cross(S.head<3>()) +
+                              behind.bias.transpose().lazyProduct(S.tail<3>());  // Bᵀ S
+    Vector6 q_here = cross_force(S, behind.force) + times_inertia(own.second);
+    add_bias(own.first, q_here);
+    Vector6 u_here = times_inertia(own.speed);
+    add_bias(S, u_here);
+    for (int k = static_cast<int>(i); k >= 0; k = parent_of(k))
+    {
+      const TreeBody & other = tree_->bodies[static_cast<std::size_t>(k)];
+      const bool carries = k != static_cast<int>(i);
+      for (Eigen::Index j = other.u; j < other.u + other.nu; ++j)
+      {
+        const Column & column = columns_[static_cast<std::size_t>(j)];
+        by_q(m, j) = t.dot(column.second) + r.dot(column.first.tail<3>());
+        by_u(m, j) = t.dot(column.speed) + r.dot(column.subspace.tail<3>());
+        mass_matrix_(m, j) = t.dot(column.subspace);
+        if (carries)
+        {
+          by_q(j, m) = column.subspace.dot(q_here);
+          by_u(j, m) = column.subspace.dot(u_here);
+          mass_matrix_(j, m) = mass_matrix_(m, j);
+        }
+      }
+    }
+  }
+}
+
+// (E19).
+CD_CLONES void TreeDerivatives::inverse_dynamics(MatrixRef by_q, MatrixRef by_u) noexcept
+  CD_NONBLOCKING
+{
+  const std::size_t count = tree_->bodies.size();
   for (std::size_t i = 0; i < count; ++i)
   {
-    const Vector6 & V = velocity_[i];
-    const Matrix6 I = spatial_inertia(i);
-    const Vector6 h = I * V;
-    const Matrix6 Vx = cross_matrix(V);
-    inertia[i] = I;
-    bias[i] = -Vx.transpose() * I - I * Vx + force_cross_matrix(h);
-    force[i] = I * (acceleration_[i] + base) + cross_force(V, h);
+    load(i);
   }
   for (std::size_t i = count; i-- > 0;)
   {
-    if (bodies[i].parent >= 0)
+    fill_joint(i, by_q, by_u);
+    if (tree_->bodies[i].parent >= 0)
     {
-      const std::size_t parent = static_cast<std::size_t>(bodies[i].parent);
-      inertia[parent] += inertia[i];
-      bias[parent] += bias[i];
-      force[parent] += force[i];
+      Carried & parent = carried_[static_cast<std::size_t>(tree_->bodies[i].parent)];
+      const Carried & own = carried_[i];
+      parent.mass += own.mass;
+      parent.moment += own.moment;
+      parent.inertia += own.inertia;
+      parent.momentum += own.momentum;
+      parent.bias += own.bias;
+      parent.force += own.force;
     }
   }
-  for (std::size_t i = 0; i < count; ++i)
-  {
-    const TreeBody & joint = bodies[i];
-    const Vector6 V_parent = velocity_of(joint.parent);
-    const Vector6 A_parent = acceleration_of(joint.parent) + base;
-    for (Eigen::Index m = joint.u; m < joint.u + joint.nu; ++m)
-    {
-      const Vector6 S = subspace_.col(m);
-      const Vector6 first = cross(V_parent, S);                            // Ψ̇
-      const Vector6 second = cross(A_parent, S) + cross(V_parent, first);  // Ψ̈
-      const Vector6 speed_part = cross(velocity_[i], S) + first;           // Ṡ + Ψ̇
-      // Ancestors of joint i stay in place; everything behind joint i turns.
-      const Vector6 by_q_here = cross_force(S, force[i]) + inertia[i] * second + bias[i] * first;
-      const Vector6 by_u_here = inertia[i] * speed_part + bias[i] * S;
-      for (int k = joint.parent; k >= 0; k = parent_of(k))
-      {
-        const TreeBody & other = tree_->bodies[static_cast<std::size_t>(k)];
-        const auto S_k = subspace_.middleCols(other.u, other.nu).transpose();
-        by_q.block(other.u, m, other.nu, 1).noalias() += S_k * by_q_here;
-        by_u.block(other.u, m, other.nu, 1).noalias() += S_k * by_u_here;
-      }
-      // Joint i itself and its descendants turn with it.
-      for (std::size_t k = i; k < count; ++k)
-      {
-        int ancestor = static_cast<int>(k);
-        while (ancestor > static_cast<int>(i))
-        {
-          ancestor = parent_of(ancestor);
-        }
-        if (ancestor != static_cast<int>(i))
-        {
-          continue;
-        }
-        const TreeBody & other = bodies[k];
-        const auto S_k = subspace_.middleCols(other.u, other.nu).transpose();
-        by_q.block(other.u, m, other.nu, 1).noalias() +=
-          S_k * (inertia[k] * second + bias[k] * first);
-        by_u.block(other.u, m, other.nu, 1).noalias() +=
-          S_k * (inertia[k] * speed_part + bias[k] * S);
-      }
-    }
-  }
+  mass_matrix_.diagonal() += tree_->armature;
 }
 
-void TreeDerivatives::frame(int frame, FrameDerivatives & out) const
+void TreeDerivatives::frame_acceleration(
+  int frame, Eigen::Vector3d & linear, Eigen::Vector3d & angular) const noexcept CD_NONBLOCKING
+{
+  const TreeFramePlace & place = tree_->frames[static_cast<std::size_t>(frame)];
+  const Vector6 V = velocity_of(place.body);
+  const Vector6 A = acceleration_of(place.body);
+  const Eigen::Vector3d p = position_of(place);
+  const Eigen::Vector3d omega = V.tail<3>();
+  angular = A.tail<3>();
+  linear = A.head<3>() + angular.cross(p) + omega.cross(V.head<3>() + omega.cross(p));
+}
+
+void TreeDerivatives::frame(int frame, FrameDerivatives & out) const noexcept CD_NONBLOCKING
 {
   const TreeFramePlace & place = tree_->frames[static_cast<std::size_t>(frame)];
   const int joint = place.body;
@@ -248,7 +267,8 @@ void TreeDerivatives::frame(int frame, FrameDerivatives & out) const
 }
 
 void TreeDerivatives::add_frame_force(
-  int frame, const Eigen::Vector3d & force, const Eigen::Vector3d & torque, MatrixRef out) const
+  int frame, const Eigen::Vector3d & force, const Eigen::Vector3d & torque,
+  MatrixRef out) const noexcept CD_NONBLOCKING
 {
   const TreeFramePlace & place = tree_->frames[static_cast<std::size_t>(frame)];
   const int joint = place.body;
@@ -281,9 +301,20 @@ void TreeDerivatives::add_frame_force(
 }
 
 void differentiate_joints(
-  const KinematicTree & tree, const SystemTerms & terms, SystemDerivatives & out)
+  const KinematicTree & tree, const SystemTerms & terms,
+  SystemDerivatives & out) noexcept CD_NONBLOCKING
 {
-  out.coordinate_acceleration = terms.kinematic_matrix * out.acceleration + terms.acceleration_bias;
+  // C is the identity but for joints of several degrees of freedom.
+  out.coordinate_acceleration = terms.acceleration_bias;
+  for (const TreeBody & joint : tree.bodies)
+  {
+    const int nq = coordinates_of(joint.kind);
+    for (Eigen::Index k = joint.u; k < joint.u + joint.nu; ++k)
+    {
+      out.coordinate_acceleration.segment(joint.q, nq) +=
+        out.acceleration(k) * terms.kinematic_matrix.col(k).segment(joint.q, nq);
+    }
+  }
   const Eigen::VectorXd & rates = terms.rates;
   for (const TreeBody & joint : tree.bodies)
   {
@@ -341,7 +372,8 @@ void differentiate_joints(
 }
 
 void add_joint_force_derivatives(
-  const KinematicTree & tree, const SystemTerms & terms, const ConstVectorRef & y, MatrixRef out)
+  const KinematicTree & tree, const SystemTerms & terms, const ConstVectorRef & y,
+  MatrixRef out) noexcept CD_NONBLOCKING
 {
   for (const TreeBody & joint : tree.bodies)
   {

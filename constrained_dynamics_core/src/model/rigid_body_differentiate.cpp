@@ -3,11 +3,33 @@
 
 // Derivatives of a RigidBodySystem (E19).
 
+#include "constrained_dynamics/model/control_state_system.hpp"
 #include "model/element_derivatives.hpp"
 #include "model/rigid_body_impl.hpp"
 
 namespace constrained_dynamics
 {
+namespace
+{
+
+const TreeDerivatives & derivatives_of(const SystemData & data) noexcept
+{
+  return static_cast<const RigidBodyData &>(data).derivatives;
+}
+
+}  // namespace
+
+const TreeDerivatives * tree_derivatives(const System & system, const SystemData & data) noexcept
+  CD_NONBLOCKING
+{
+  if (system.as_robot() != nullptr)
+  {
+    return &derivatives_of(data);
+  }
+  return system.underlying().as_robot() != nullptr
+           ? &derivatives_of(ControlStateSystem::wrapped_data(data))
+           : nullptr;
+}
 
 bool RigidBodySystem::do_differentiate(
   SystemData & data, const ConstVectorRef & acceleration, const ConstVectorRef &,
@@ -25,7 +47,6 @@ bool RigidBodySystem::do_differentiate(
   {
     out.residual_q(spring.u, spring.u) += spring.stiffness;
   }
-  FrameDerivatives moved;
   for (const TreeWrench & wrench : d.wrenches)
   {
     Eigen::Vector3d force = wrench.force;
@@ -36,12 +57,13 @@ bool RigidBodySystem::do_differentiate(
     {
       force = frame.rotation * force;
       torque = frame.rotation * torque;
-      frame_derivatives(data, wrench.frame, moved);
+      bodies.frame_jacobian(d, wrench.frame, d.frame_jacobian);
       for (Eigen::Index k = 0; k < speed_count(); ++k)
       {
-        const Eigen::Vector3d turn = moved.jacobian.col(k).tail<3>();
-        out.residual_q.col(k) -= moved.jacobian.topRows<3>().transpose() * turn.cross(force) +
-                                 moved.jacobian.bottomRows<3>().transpose() * turn.cross(torque);
+        const Eigen::Vector3d turn = d.frame_jacobian.col(k).tail<3>();
+        out.residual_q.col(k) -=
+          d.frame_jacobian.topRows<3>().transpose().lazyProduct(turn.cross(force)) +
+          d.frame_jacobian.bottomRows<3>().transpose().lazyProduct(turn.cross(torque));
       }
     }
     add_frame_force_derivatives(data, wrench.frame, -force, -torque, out.residual_q);
@@ -59,14 +81,14 @@ bool RigidBodySystem::do_differentiate(
 void RigidBodySystem::do_frame_derivatives(
   const SystemData & data, int frame, FrameDerivatives & out) const
 {
-  static_cast<const RigidBodyData &>(data).derivatives.frame(frame, out);
+  derivatives_of(data).frame(frame, out);
 }
 
 void RigidBodySystem::do_add_frame_force_derivatives(
   const SystemData & data, int frame, const Eigen::Vector3d & force, const Eigen::Vector3d & torque,
   MatrixRef out) const
 {
-  static_cast<const RigidBodyData &>(data).derivatives.add_frame_force(frame, force, torque, out);
+  derivatives_of(data).add_frame_force(frame, force, torque, out);
 }
 
 void RigidBodySystem::do_add_coordinate_force_derivatives(

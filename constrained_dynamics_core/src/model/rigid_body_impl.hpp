@@ -70,6 +70,7 @@ public:
   pinocchio::Data & complete_data();
 
   TreeDerivatives derivatives;  ///< of the last do_differentiate
+  Matrix6X frame_jacobian;      ///< scratch of do_differentiate
 
 private:
   std::shared_ptr<const pinocchio::Model> model_;

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <vector>
 
 #include <Eigen/Core>
@@ -50,6 +52,11 @@ struct SolutionDerivatives
   bool system_is_analytic = false;  ///< whether the system's part is analytic
   std::vector<bool>
     constraint_is_analytic;  ///< analytic or inactive; others use finite differences
+
+  /// Takes the memory for n speeds, m rows, l inputs and a number of constraints, all zero.
+  void resize(
+    Eigen::Index speed_count, Eigen::Index row_count, Eigen::Index input_count,
+    std::size_t constraint_count);
 };
 
 struct DerivativeOptions
@@ -58,12 +65,40 @@ struct DerivativeOptions
   bool force_differences = false;
 };
 
+class SolutionDifferentiator;
+
+/// Memory of `differentiate` and its last result. Created once; use one per thread.
+class CONSTRAINED_DYNAMICS_EXPORT DerivativeWorkspace
+{
+public:
+  /// Takes all memory. Real-time safe: no.
+  explicit DerivativeWorkspace(const Dynamics & dynamics, const DerivativeOptions & options = {});
+  ~DerivativeWorkspace();
+  DerivativeWorkspace(DerivativeWorkspace &&) noexcept;
+  DerivativeWorkspace & operator=(DerivativeWorkspace &&) noexcept;
+
+  /// Result of the last `differentiate` with has_output(status); zeros before.
+  const SolutionDerivatives & derivatives() const noexcept CD_NONBLOCKING;
+
+private:
+  friend struct DerivativeAccess;
+  std::unique_ptr<SolutionDifferentiator> differentiator_;
+};
+
 /// Solves at a state and differentiates the solution, with inputs and external wrenches constant.
 /// If a system or a constraint has no analytic derivatives, its terms (not the solution) are
 /// differentiated by central differences of fourth order, with a relative accuracy of about 1e-10.
-/// Afterwards `workspace` holds the solution at the state.
-/// Statuses: those of Dynamics::solve; kNonFiniteResult if a derivative does not exist. `out` is
-/// untouched unless has_output(status). Real-time safe: no (it allocates).
+/// Afterwards `workspace` holds the solution and the rows at the state.
+/// Statuses: those of Dynamics::solve; kSizeMismatch also if `out` was made for a Dynamics of other
+/// sizes; kNonFiniteResult if a derivative does not exist. `out` is untouched unless
+/// has_output(status). Real-time safe: yes, unless rows are given as formulas, which allocate.
+[[nodiscard]] CONSTRAINED_DYNAMICS_EXPORT Status differentiate(
+  const Dynamics & dynamics, double time, const ConstVectorRef & q, const ConstVectorRef & u,
+  const ConstVectorRef & inputs, Workspace & workspace,
+  DerivativeWorkspace & out) noexcept CD_NONBLOCKING;
+
+/// The same with memory of its own, for single calls. Afterwards `workspace` also holds the terms.
+/// Real-time safe: no (it allocates).
 [[nodiscard]] CONSTRAINED_DYNAMICS_EXPORT Status differentiate(
   const Dynamics & dynamics, double time, const ConstVectorRef & q, const ConstVectorRef & u,
   const ConstVectorRef & inputs, Workspace & workspace, SolutionDerivatives & out,
