@@ -44,7 +44,8 @@ PolynomialCoupling::PolynomialCoupling(
     name, "polynomial_coupling", system,
     {{"coupling", RowLevel::kPosition,
       are_angles(system, coordinates_of(name, system, terms, of))}},
-    joint_pairs(system, coordinates_of(name, system, terms, of))),
+    joint_pairs(system, coordinates_of(name, system, terms, of)),
+    system.coordinate_count() + 2 * system.speed_count()),
   coefficients_(coefficients)
 {
   for (std::size_t k = 0; k < kPowers.size(); ++k)
@@ -150,29 +151,36 @@ void PolynomialCoupling::do_wrenches(
 
 bool PolynomialCoupling::do_differentiate(
   const SystemData & data, const SystemDerivatives & derivatives,
-  const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const
+  const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const
 {
   const SystemTerms & terms = data.terms;
   const Point point = evaluate_polynomial(terms);
   const Eigen::Index nq = system().coordinate_count();
-  Eigen::VectorXd weights = Eigen::VectorXd::Zero(nq);
-  Eigen::VectorXd d = Eigen::VectorXd::Zero(nq);
+  const Eigen::Index n = system().speed_count();
+  auto force = scratch.buffer.head(nq);
+  auto x_q = scratch.buffer.segment(nq, n);         // the change of x in each direction
+  auto rate_q = scratch.buffer.segment(nq + n, n);  // that of its rate
+  force.setZero();
+  x_q.setZero();
+  rate_q.setZero();
+  double x_acceleration = 0.0;
   for (const Term & term : terms_)
   {
-    weights(term.coordinate) = term.y - point.p[1] * term.x;
-    d(term.coordinate) = term.x;
+    differentiate_coordinate_term(
+      derivatives, term.coordinate, term.y - point.p[1] * term.x, multipliers(0), 0, out, force);
+    x_q += term.x * terms.kinematic_matrix.row(term.coordinate).transpose();
+    rate_q += term.x * derivatives.rate_q.row(term.coordinate).transpose();
+    x_acceleration += term.x * derivatives.coordinate_acceleration(term.coordinate);
   }
-  differentiate_coordinate_row(system(), data, derivatives, weights, multipliers(0), 0, out);
-  // What the weights add: w' = −p'' d x', with x' the change of x in each direction.
-  const Eigen::RowVectorXd x_q = d.transpose() * terms.kinematic_matrix;
-  const Eigen::RowVectorXd rate_q = d.transpose() * derivatives.rate_q;
-  const double x_acceleration = d.dot(derivatives.coordinate_acceleration);
-  out.velocity_q.row(0) -= point.p[2] * point.rate * x_q;
+  system().add_coordinate_force_derivatives(data, force, out.force_q);
+  // What the weights y − p' d add: they change by −p'' d x'.
+  const double curve = point.p[2] * point.rate;
+  out.velocity_q.row(0) -= curve * x_q.transpose();
   out.residual_q.row(0) -=
-    (point.p[2] * x_acceleration + point.p[3] * point.rate * point.rate) * x_q +
-    2.0 * point.p[2] * point.rate * rate_q;
-  out.residual_u.row(0) -= 2.0 * point.p[2] * point.rate * x_q;
-  out.force_q -= multipliers(0) * point.p[2] * x_q.transpose() * x_q;
+    (point.p[2] * x_acceleration + point.p[3] * point.rate * point.rate) * x_q.transpose() +
+    2.0 * curve * rate_q.transpose();
+  out.residual_u.row(0) -= 2.0 * curve * x_q.transpose();
+  out.force_q.noalias() -= (multipliers(0) * point.p[2]) * x_q * x_q.transpose();
   return true;
 }
 
