@@ -7,7 +7,7 @@
 #include <Eigen/Geometry>
 
 #include "constrained_dynamics/constraints/frame_constraint.hpp"
-#include "constraints/relative_motion.hpp"
+#include "model/relate.hpp"
 #include "model/rigid_body_derivatives.hpp"
 
 namespace constrained_dynamics
@@ -125,7 +125,7 @@ bool FrameConstraint::do_differentiate(
   FrameWork work;
   find_motions(data, work);
   RelativeMotion & motion = work.motion;
-  find_relative_motion(work.a, work.b, b_is_fixed_, motion);
+  relate(work.a, work.b, b_is_fixed_, false, motion);
   motion.time = data.terms.time;
   complete_accelerations(*tree, frame_a_, frame_b_, work, motion);
   FramePairRows rows;
