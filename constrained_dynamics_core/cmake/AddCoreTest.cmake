@@ -35,7 +35,7 @@ endfunction()
 #   SERIAL     its tests measure time: nothing else runs beside them
 #   WHOLE      its tests are many and short: one test of ctest runs them all
 #   NO_PCH     its sources define Eigen's or GoogleTest's macros themselves
-#   TIMEOUT    seconds that one test may take; 120 unless given
+#   TIMEOUT    seconds that one test may take; 120 unless given, and ten times as long under a sanitizer
 #   LIBRARIES  what it links besides the core and GoogleMock: cd_pinocchio, or what support/ offers
 #
 # Internals that a test calls are exported by the library (their headers are not installed): compiled into a test as
@@ -49,6 +49,9 @@ function(cd_add_test name)
   cmake_parse_arguments(arg "CAMPAIGN;SERIAL;WHOLE;NO_PCH" "TIMEOUT" "LIBRARIES" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
+  endif()
+  if(CD_SANITIZE)
+    math(EXPR arg_TIMEOUT "10 * ${arg_TIMEOUT}")
   endif()
   if(NOT CD_CONFIG_DIR)
     cd_reads_config(reads_config ${arg_UNPARSED_ARGUMENTS} ${arg_LIBRARIES})
