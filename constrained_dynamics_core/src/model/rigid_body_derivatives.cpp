@@ -57,7 +57,6 @@ TreeDerivatives::TreeDerivatives(std::size_t body_count, Eigen::Index speed_coun
   mass_matrix_(Eigen::MatrixXd::Zero(speed_count, speed_count)),
   path_(static_cast<std::size_t>(speed_count))
 {
-  frame_.resize(speed_count);
 }
 
 CD_CLONES void TreeDerivatives::update(

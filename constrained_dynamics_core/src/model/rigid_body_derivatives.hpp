@@ -67,12 +67,6 @@ public:
 
   /// Derivatives of a frame of the tree.
   void frame(int frame, FrameDerivatives & out) const noexcept CD_NONBLOCKING;
-  /// The same in memory of this object, until the next call.
-  const FrameDerivatives & frame(int frame_index) const noexcept CD_NONBLOCKING
-  {
-    frame(frame_index, frame_);
-    return frame_;
-  }
   /// Its complete acceleration.
   void frame_acceleration(
     int frame, Eigen::Vector3d & linear, Eigen::Vector3d & angular) const noexcept CD_NONBLOCKING;
@@ -137,7 +131,6 @@ private:
   Matrix6X subspace_;
   Eigen::MatrixXd mass_matrix_;
   mutable std::vector<PathColumn> path_;  // scratch of frame_pair
-  mutable FrameDerivatives frame_;
 };
 
 /// The derivatives of the last System::differentiate, of a robot or of one whose controls are
