@@ -349,6 +349,10 @@ std::optional<ScenarioServo> read_servo(
         }
         task.priority = static_cast<int>(priority);
         task.weight = item.number_or("weight", 1.0);
+        if (!(task.weight >= ServoTask::kLeastWeight && task.weight <= ServoTask::kLargestWeight))
+        {
+          item.at("weight").fail("allowed: 1e-6 to 1e6");
+        }
         servo.drive.references.push_back(read_reference(item, *task.constraint));
         servo.drive.smooth_start.push_back(read_smooth_start(item));
         tasks.push_back(std::move(task));

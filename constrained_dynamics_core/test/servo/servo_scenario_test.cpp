@@ -275,7 +275,7 @@ TEST(ServoScenario, when_items_are_wrong_expect_messages_that_name_them)
     {"type: orientation, frame_a: tip, rows: [x]", {"servo.one.rows", "rx, ry, rz"}},
     {"type: relative_pose, frame_a: tip", {"servo.one", "'frame_b' is missing"}},
     {"type: force, constraint: wall, reference: {kind: constant, value: 1}", {"servo.one", "wall"}},
-    {"type: joint, joint: elbow, weight: 0", {"servo.one", "weight is 0; allowed: 1e-06 to 1e+06"}},
+    {"type: joint, joint: elbow, weight: 0", {"servo.one.weight: 0", "1e-6 to 1e6"}},
     {"type: joint, joint: elbow, weight: heavy", {"servo.one.weight: heavy"}},
     {"type: joint, joint: elbow, smooth_start: -1", {"servo.one.smooth_start: -1"}},
     {"type: joint, joint: elbow, smooth_start: 1e999", {"servo.one.smooth_start"}},
