@@ -85,6 +85,7 @@ SolutionDifferentiator::SolutionDifferentiator(
     vector->setZero(m_);
   }
   mass_matrix_.setZero(n_, n_);
+  moving_.setZero(n_);
   jacobian_.setZero(m_, n_);
   complete_jacobian_.setZero(m_, n_);
   terms_.resize(dynamics);

@@ -146,6 +146,7 @@ private:
   Eigen::MatrixXd kinematic_matrix_;
   Eigen::MatrixXd kinematic_change_;
   Eigen::VectorXd rates_;
+  Eigen::VectorXi moving_;  // speeds that move coordinates
   RangeFactorisation kinematic_factors_;
 
   SolutionDerivatives next_;

@@ -244,14 +244,31 @@ Status SolutionDifferentiator::differentiate_transport(
   {
     return status;
   }
-  kinematic_factors_.matrix(nq_, n_) = kinematic_matrix_;
-  kinematic_factors_.factor(nq_, n_);
+  // Speeds that move no coordinate (controls that are states) have columns of zeros.
+  Eigen::Index count = 0;
+  for (Eigen::Index k = 0; k < n_; ++k)
+  {
+    if ((kinematic_matrix_.col(k).array() == 0.0).all())
+    {
+      continue;
+    }
+    if (count == nq_)
+    {
+      return Status::kSingularKinematics;
+    }
+    moving_(count) = static_cast<int>(k);
+    kinematic_factors_.matrix(nq_, n_).col(count++) = kinematic_matrix_.col(k);
+  }
+  kinematic_factors_.factor(nq_, count);
   for (Eigen::Index k = 0; k < n_; ++k)
   {
     moved_q_ = out.rate_q.col(k) - kinematic_change_.col(k);
     kinematic_factors_.apply_transpose(moved_q_);
-    kinematic_factors_.divide(moved_q_.head(n_));
-    out.transport.col(k) = moved_q_.head(n_);
+    kinematic_factors_.divide(moved_q_.head(count));
+    for (Eigen::Index i = 0; i < count; ++i)
+    {
+      out.transport(moving_(i), k) = moved_q_(i);
+    }
   }
   return Status::kOk;
 }
