@@ -249,6 +249,11 @@ TEST_P(RandomStarts, when_run_expect_an_end_within_measure_and_no_energy_from_ev
   {
     GTEST_SKIP() << "example-robot-data is not installed";
   }
+  const bool is_slow = std::string(kind.name) == "stack" && std::string(integrator) == "dopri5";
+  if (is_slow && !is_campaign())
+  {
+    GTEST_SKIP() << "skipped: five boxes with located events take 20 s a start; see make campaign";
+  }
   const int count = is_campaign() ? kind.many : kind.few;
   const unsigned first = 1000;
   std::vector<long> evaluations;
