@@ -142,8 +142,8 @@ constexpr double kSmallestStep = 1e-14;
 constexpr double kSameEnd = 1e-10;
 /// [1] Relative to the step or the output interval; times this close are the same.
 constexpr double kGrid = 1e-9;
-/// [1] Part of a run that kManySteps must take, or of the initial step that each of them must take;
-/// otherwise the run would hardly ever end.
+/// [1] Part of a run that kManyEvents and kManySteps must take, or the latter kLeastStep of the
+/// initial step each; otherwise the run would hardly ever end.
 constexpr double kLeastPart = 1e-4;
 constexpr double kLeastStep = 1e-3;
 /// [1] Step of differences for the Jacobian of stiff steps: round-off of 1e-16 and curvature are
@@ -196,7 +196,8 @@ constexpr int kHalvings = 40;
 constexpr int kRootBits = 50;
 /// Events without time passing, beyond which nothing will change any more.
 constexpr int kEventsAtOnce = 200;
-/// Adaptive steps, those that end with an event included, after which progress is checked.
+/// Events, and adaptive steps of any end, after which progress is checked.
+constexpr int kManyEvents = 100000;
 constexpr int kManySteps = 50000;
 /// Trials of a stiff step.
 constexpr int kStiffTrials = 100;

@@ -25,9 +25,8 @@ AdaptiveStepper::AdaptiveStepper(SimulationCore & of, double until)
   x_(static_cast<std::size_t>(of.x_.size())),
   begin_(x_),
   slope_(x_),
-  least_advance_(std::min(
-    tolerance::kLeastPart * (until - of.state_.time),
-    bound::kManySteps * tolerance::kLeastStep * of.options_.step)),
+  least_advance_(tolerance::kLeastPart * (until - of.state_.time)),
+  stepped_from_(of.state_.time),
   advanced_from_(of.state_.time)
 {
 }
@@ -198,8 +197,16 @@ Status AdaptiveStepper::check_progress(double time, bool is_event)
   bool goes_on = at_once_ <= bound::kEventsAtOnce;
   if (++steps_ == bound::kManySteps)
   {
-    goes_on = goes_on && time - advanced_from_ >= least_advance_;
+    const double least_steps = bound::kManySteps * tolerance::kLeastStep * of_.options_.step;
+    goes_on = goes_on && time - stepped_from_ >= std::min(least_advance_, least_steps);
     steps_ = 0;
+    stepped_from_ = time;
+  }
+  events_ += is_event ? 1 : 0;
+  if (events_ == bound::kManyEvents)
+  {
+    goes_on = goes_on && time - advanced_from_ >= least_advance_;
+    events_ = 0;
     advanced_from_ = time;
   }
   of_.counts_.has_stalled = !goes_on;

@@ -59,7 +59,9 @@ private:
   StateVector slope_;
   int at_once_ = 0;       // events without time passing
   int steps_ = 0;         // since the last check
-  double least_advance_;  // of kManySteps [s]
+  int events_ = 0;        // likewise
+  double least_advance_;  // of kManyEvents [s]
+  double stepped_from_;   // [s]
   double advanced_from_;  // [s]
 };
 
