@@ -8,12 +8,6 @@
 namespace invariance
 {
 
-namespace
-{
-
-using Labels = std::vector<std::string>;
-
-/// Whether something else names the constraint, and so means its multipliers or its slip.
 bool is_named(const YAML::Node & scenario, const std::string & name)
 {
   for (const YAML::Node & constraint : scenario["constraints"])
@@ -28,6 +22,11 @@ bool is_named(const YAML::Node & scenario, const std::string & name)
   }
   return mentions(scenario["servo"], name) || mentions(scenario["servo_law"], name);
 }
+
+namespace
+{
+
+using Labels = std::vector<std::string>;
 
 /// Constraints that are always in force (no contact, no friction, no law) and stand for themselves.
 std::vector<int> bilateral_constraints(const YAML::Node & scenario)

@@ -229,7 +229,8 @@ std::optional<Changed> almost_a_copy(const Case & original, const Result & twin,
                          !constraints[i]["friction"] && !constraints[i]["law"];
     if (
       (formula || type == "joint_coupling") && !constraints[i]["repeat"] &&
-      !constraints[i]["unilateral"])
+      !constraints[i]["unilateral"] &&
+      !is_named(original.scenario, constraints[i]["name"].as<std::string>()))
     {
       rows.push_back(constraints[i]);
     }
