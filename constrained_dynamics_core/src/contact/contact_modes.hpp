@@ -52,7 +52,7 @@ struct ContactModes
   : normal(contact_count, NormalMode::kOpen),
     friction(friction_count),
     load(contact_count, 0.0),
-    gave_way(friction_count, kNever),
+    slip_began(friction_count, kNever),
     impacts_in_a_row(contact_count, 0),
     last_impact(contact_count, kNever),
     released(contact_count, kNever)
@@ -70,7 +70,7 @@ struct ContactModes
   // Recent events, so that decisions at one instant do not repeat forever.
   double last_decision = kNever;      ///< [s]
   double look_ahead = 0.0;            ///< of the last decision [s]
-  std::vector<double> gave_way;       ///< when a friction could not stick any longer [s]
+  std::vector<double> slip_began;     ///< when a friction could not stick any longer [s]
   std::vector<int> impacts_in_a_row;  ///< of one instant
   std::vector<double> last_impact;    ///< [s]
   std::vector<double> released;       ///< when a contact would have pulled [s]
@@ -83,7 +83,7 @@ struct ContactModes
     share_evenly();
     last_decision = kNever;
     look_ahead = 0.0;
-    std::fill(gave_way.begin(), gave_way.end(), kNever);
+    std::fill(slip_began.begin(), slip_began.end(), kNever);
     std::fill(impacts_in_a_row.begin(), impacts_in_a_row.end(), 0);
     std::fill(last_impact.begin(), last_impact.end(), kNever);
     std::fill(released.begin(), released.end(), kNever);

@@ -105,7 +105,7 @@ void ModeDecision::choose_slip(
 {
   const DryFriction & law = model_.friction(i);
   FrictionMode & mode = modes.friction[static_cast<std::size_t>(i)];
-  double & gave_way = modes.gave_way[static_cast<std::size_t>(i)];
+  double & slip_began = modes.slip_began[static_cast<std::size_t>(i)];
   const bool acts = law.contact < 0 || view.normal(law.contact) == NormalMode::kClosed ||
                     view.normal(law.contact) == NormalMode::kForce;
   if (!acts)
@@ -126,7 +126,7 @@ void ModeDecision::choose_slip(
   }
   if (mode.slip == SlipMode::kStick && ended)
   {
-    gave_way = time;
+    slip_began = time;
     release_stick(i, modes.look_ahead >= tolerance::kFarthestLook, mode);
     return;
   }
@@ -138,7 +138,7 @@ void ModeDecision::choose_slip(
     // The direction of a slip that has just begun comes from the accelerations at that instant,
     // which change now. So it is decided again for all contacts together, unless the slip began at
     // this instant. (If an impact has set it in motion, its direction is that of the motion.)
-    if (speed <= creep && !(time - gave_way < tolerance::kInstant))
+    if (speed <= creep && !(time - slip_began < tolerance::kInstant))
     {
       mode.slip = SlipMode::kStick;
       give_way(i);
