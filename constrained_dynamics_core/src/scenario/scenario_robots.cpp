@@ -173,18 +173,6 @@ std::map<std::string, double> read_locked(const ScenarioReader & locked)
   return values;
 }
 
-/// Whether the constraints that a description states are used.
-bool read_file_constraints(const ScenarioReader & reader)
-{
-  const auto key = reader.find("file_constraints");
-  if (key && reader.has("ignore_equality"))
-  {
-    reader.at("ignore_equality").fail_here("not needed beside 'file_constraints'");
-  }
-  return key ? key->choice({"use", "ignore"}) == "use"
-             : !reader.boolean_or("ignore_equality", false);
-}
-
 RobotDescription read_robot(const ScenarioReader & reader)
 {
   static const std::vector<std::pair<std::string, RobotFormat>> formats = {
@@ -201,7 +189,10 @@ RobotDescription read_robot(const ScenarioReader & reader)
   RobotDescription robot = read_document(reader.at(key), key, format);
   robot.base = read_base(reader, Base::kFixed);
   robot.pose = read_pose_or_zero(reader);
-  robot.use_file_constraints = read_file_constraints(reader);
+  if (const auto use = reader.find("file_constraints"))
+  {
+    robot.use_file_constraints = use->choice({"use", "ignore"}) == "use";
+  }
   if (const auto locked = reader.find("locked"))
   {
     robot.locked = read_locked(*locked);
@@ -214,17 +205,8 @@ RobotDescription read_robot(const ScenarioReader & reader)
 const std::vector<std::string> & robot_keys()
 {
   static const std::vector<std::string> keys = {
-    "name",
-    "prefix",
-    "urdf",
-    "mjcf",
-    "sdf",
-    "base",
-    "pose",
-    "locked",
-    "file_constraints",
-    "ignore_equality",
-    "closed_loops"};
+    "name",   "prefix",           "urdf",        "mjcf", "sdf", "base", "pose",
+    "locked", "file_constraints", "closed_loops"};
   return keys;
 }
 

@@ -255,7 +255,6 @@ TEST(FileConstraints, when_name_is_taken_expect_refusal)
     EXPECT_THAT(error.what(), HasSubstr("<connect> 'loop' of <equality>"));
   }
   EXPECT_EQ(load("  file_constraints: ignore").dynamics()->constraints().size(), 1);
-  EXPECT_EQ(load("  ignore_equality: true").dynamics()->constraints().size(), 1);
 }
 
 TEST(FileConstraints, when_two_robots_have_loops_expect_prefixes)

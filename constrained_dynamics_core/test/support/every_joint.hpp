@@ -15,7 +15,7 @@ inline std::string every_joint(const std::string & constraints)
   return "name: everything\n"
          "system:\n"
          "  robots: [{name: tree, prefix: '', mjcf: " CD_TEST_ROBOTS
-         "/tree.xml, ignore_equality: true}]\n"
+         "/tree.xml, file_constraints: ignore}]\n"
          "  bodies: [{name: cart, base: planar, mass: 1.7, com: [0.1, -0.2, 0.05], inertia: "
          "[0.2, 0.3, 0.4]}]\n"
          "  frames:\n"
