@@ -3,8 +3,6 @@
 
 #include "model/element_derivatives.hpp"
 
-#include <vector>
-
 #include <Eigen/Geometry>
 
 #include "model/relate.hpp"
@@ -22,8 +20,8 @@ struct ElementFrames
 {
   FrameKinematics a;
   FrameKinematics b;
-  FrameDerivatives da;
-  FrameDerivatives db;
+  FrameDerivatives & da;
+  FrameDerivatives & db;
 };
 
 /// Change of the relative motion in axes of B along one speed.
@@ -91,26 +89,27 @@ RelativeMotionOf<Dual> motion_along(const RelativeMotion & motion, const MotionC
   return along;
 }
 
-/// Change of J_Aᵀ (f; n) − J_Bᵀ (f; n + d × f) with f, n on A in the world; the Jacobians stay.
-Eigen::VectorXd force_change(
+/// Subtracts from `out` the change of J_Aᵀ (f; n) − J_Bᵀ (f; n + d × f) with f, n on A in the
+/// world; the Jacobians stay.
+void subtract_force_change(
   const ElementFrames & frames, const Wrench & on_a, const Vector & df, const Vector & dn,
-  const Vector & dd)
+  const Vector & dd, VectorRef out)
 {
   const Vector d = frames.a.position - frames.b.position;
   const Vector on_b = dn + dd.cross(on_a.force) + d.cross(df);
-  return frames.da.jacobian.topRows<3>().transpose() * df +
-         frames.da.jacobian.bottomRows<3>().transpose() * dn -
-         frames.db.jacobian.topRows<3>().transpose() * df -
-         frames.db.jacobian.bottomRows<3>().transpose() * on_b;
+  out -= frames.da.jacobian.topRows<3>().transpose().lazyProduct(df) +
+         frames.da.jacobian.bottomRows<3>().transpose().lazyProduct(dn) -
+         frames.db.jacobian.topRows<3>().transpose().lazyProduct(df) -
+         frames.db.jacobian.bottomRows<3>().transpose().lazyProduct(on_b);
 }
 
 }  // namespace
 
 bool differentiate_element(
   const System & system, const TreeData & data, const TreeElement & element,
-  const ForceElementState & state, SystemDerivatives & out)
+  const ForceElementState & state, ElementMemory & memory, SystemDerivatives & out)
 {
-  ElementFrames frames;
+  ElementFrames frames{{}, {}, memory.a, memory.b};
   RelativeMotion motion;
   motion.time = data.terms.time;
   system.frame_kinematics(data, element.frame_a, frames.a);
@@ -118,7 +117,6 @@ bool differentiate_element(
   system.frame_derivatives(data, element.frame_a, frames.da);
   system.frame_derivatives(data, element.frame_b, frames.db);
   relate(frames.a, frames.b, false, false, motion);
-  std::vector<Dual> scratch(static_cast<std::size_t>(element.element->scratch_size()));
   const Wrench & on_a = state.on_a;
   const Eigen::Matrix3d & R = frames.b.rotation;
   for (Eigen::Index k = 0; k < system.speed_count(); ++k)
@@ -127,8 +125,8 @@ bool differentiate_element(
     {
       ElementWrenchOf<Dual> wrench;
       const MotionChange change = by_q ? change_by_q(frames, k) : change_by_u(frames, k);
-      const Status status =
-        element.element->evaluate_along(motion_along(motion, change), scratch.data(), wrench);
+      const Status status = element.element->evaluate_along(
+        motion_along(motion, change), memory.scratch.data(), wrench);
       if (status != Status::kOk)
       {
         return false;
@@ -150,7 +148,8 @@ bool differentiate_element(
         dn += turn.cross(on_a.torque);
         dd = frames.da.jacobian.col(k).head<3>() - frames.db.jacobian.col(k).head<3>();
       }
-      (by_q ? out.residual_q : out.residual_u).col(k) -= force_change(frames, on_a, df, dn, dd);
+      subtract_force_change(
+        frames, on_a, df, dn, dd, (by_q ? out.residual_q : out.residual_u).col(k));
     }
   }
   const Vector d = frames.a.position - frames.b.position;

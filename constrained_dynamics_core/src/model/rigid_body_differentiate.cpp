@@ -4,7 +4,6 @@
 // Derivatives of a RigidBodySystem (E19).
 
 #include "constrained_dynamics/model/control_state_system.hpp"
-#include "model/element_derivatives.hpp"
 #include "model/rigid_body_impl.hpp"
 
 namespace constrained_dynamics
@@ -70,7 +69,7 @@ bool RigidBodySystem::do_differentiate(
   }
   for (std::size_t i = 0; i < bodies.elements.size(); ++i)
   {
-    if (!differentiate_element(*this, d, bodies.elements[i], d.elements[i], out))
+    if (!differentiate_element(*this, d, bodies.elements[i], d.elements[i], d.element_memory, out))
     {
       return false;
     }

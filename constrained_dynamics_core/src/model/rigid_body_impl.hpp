@@ -11,6 +11,7 @@
 #include <Eigen/Core>
 
 #include "constrained_dynamics/model/rigid_body_system.hpp"
+#include "model/element_derivatives.hpp"
 #include "model/kinematic_tree.hpp"
 #include "model/rigid_body_derivatives.hpp"
 #include "model/robot_model.hpp"
@@ -69,8 +70,9 @@ public:
   /// Pinocchio's memory for all of its algorithms.
   pinocchio::Data & complete_data();
 
-  TreeDerivatives derivatives;  ///< of the last do_differentiate
-  Matrix6X frame_jacobian;      ///< scratch of do_differentiate
+  TreeDerivatives derivatives;   ///< of the last do_differentiate
+  Matrix6X frame_jacobian;       ///< scratch of do_differentiate
+  ElementMemory element_memory;  ///< the same; empty without force elements
 
 private:
   std::shared_ptr<const pinocchio::Model> model_;

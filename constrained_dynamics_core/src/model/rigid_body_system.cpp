@@ -174,6 +174,12 @@ std::unique_ptr<SystemData> RigidBodySystem::do_make_data() const
   auto data =
     std::make_unique<RigidBodyData>(input_count(), impl_->robot, impl_->parts, impl_->wrenches);
   impl_->tree.prepare_elements(*data);
+  if (!impl_->tree.elements.empty())
+  {
+    data->element_memory.a.resize(speed_count());
+    data->element_memory.b.resize(speed_count());
+    data->element_memory.scratch.resize(static_cast<std::size_t>(data->element_scratch.size()));
+  }
   SystemTerms & terms = data->terms;
   for (std::size_t i = 0; i < impl_->tree.actuated.size(); ++i)
   {

@@ -176,6 +176,13 @@ protected:
     rows_ = std::make_unique<Workspace>(Workspace::unanalysed(*contenders_.front().dynamics));
   }
 
+  /// Spread of random states [m, rad, m/s, rad/s]. Stiff rods are not stretched by half their
+  /// length: forces of 1e5 N would leave the constraint forces as a small difference.
+  static double largest_spread()
+  {
+    return GetParam().file.stem() == "flyball_governor" ? 0.003 : 0.3;
+  }
+
   /// Calls `use(state, inputs)` for random states on the manifold around the initial one.
   template <typename Use>
   void for_random_states(unsigned seed, int wanted, const Use & use)
@@ -187,7 +194,7 @@ protected:
     for (int trial = 0; trial < 10 * wanted && states < wanted; ++trial)
     {
       // Not all perturbed states lead back to the manifold; the perturbation shrinks until they do.
-      const double spread = 0.3 * std::pow(0.7, trial % 10);
+      const double spread = largest_spread() * std::pow(0.7, trial % 10);
       State state = scenario_->initial();
       state.time += random.between(0.0, spread);
       state.q += spread * random.vector(state.q.size());
