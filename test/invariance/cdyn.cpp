@@ -37,20 +37,6 @@ void set_state(YAML::Node scenario, const Result & result)
     initial["u"][result.u.names[i]] = text(result.u.values(static_cast<Eigen::Index>(i)));
   }
   scenario["initial"] = initial;
-  // What happened before the state is over.
-  YAML::Node ahead(YAML::NodeType::Sequence);
-  for (const YAML::Node & event : scenario["events"])
-  {
-    if (event["time"].as<double>(result.time) >= result.time)
-    {
-      ahead.push_back(event);
-    }
-  }
-  scenario.remove("events");
-  if (ahead.size() > 0)
-  {
-    scenario["events"] = ahead;
-  }
 }
 
 std::vector<std::string> Cdyn::words(
