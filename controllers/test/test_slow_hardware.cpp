@@ -65,7 +65,8 @@ struct ServoRun
                            "    publish_rate: 0.0\n    smooth_start: 0.2\n"
                            "    effort_limits: [1000.0]\n";
     rclcpp::NodeOptions options = controller_manager::get_cm_node_options();
-    options.parameter_overrides({{"update_rate", 1000}});
+    // Limits are enforced by default in Kilted, but not in Jazzy.
+    options.parameter_overrides({{"update_rate", 1000}, {"enforce_command_limits", true}});
     const auto executor = std::make_shared<rclcpp::executors::SingleThreadedExecutor>();
     controller_manager::ControllerManager manager(
       executor, description(rate, limit), true, "test_controller_manager", "", options);
