@@ -147,9 +147,9 @@ lint: ## check format, spelling, scripts, documents, structure; clang-tidy
 	  echo "make lint: TIDY is '$(TIDY)'; allowed are changed (the default), all and none" >&2; exit 1 ;; esac
 	@setup/setup.sh --lint
 	$(if $(filter none,$(TIDY)),,@CD_SKIP_ROS=1 setup/setup.sh)
-	$(if $(filter none,$(TIDY)),,$(call configure,$(preset)))
+	$(if $(filter none,$(TIDY)),,$(call configure,lint))
 	@echo "== lint"
-	@$(lint_tools)/python -B setup/lint --tidy $(TIDY) --tidy-seconds $(TIDY_SECONDS) --build $(build) --jobs $(JOBS)
+	@$(lint_tools)/python -B setup/lint --tidy $(TIDY) --tidy-seconds $(TIDY_SECONDS) --build build/lint --jobs $(JOBS)
 
 clean: ## remove build/ and out/, but not the virtual environments
 	@rm -rf build out

@@ -22,7 +22,7 @@ namespace cd = constrained_dynamics;
 namespace
 {
 
-struct Report
+struct CheckReport
 {
   cd::RankReport rank;
   cd::UnderactuationReport underactuation;
@@ -31,9 +31,9 @@ struct Report
 };
 
 /// Analyses the active constraints alone, with a dynamics of their own.
-Report analyse(const cd::Scenario & scenario)
+CheckReport analyse(const cd::Scenario & scenario)
 {
-  Report report;
+  CheckReport report;
   cd::Workspace workspace = cd::Workspace::unanalysed(*scenario.dynamics());
   scenario.switch_constraints(workspace);
   report.rank = workspace.reset(scenario.initial());
@@ -58,7 +58,7 @@ Report analyse(const cd::Scenario & scenario)
   return report;
 }
 
-const cd::RowIntegrability * find_row(const Report & report, const std::string & name)
+const cd::RowIntegrability * find_row(const CheckReport & report, const std::string & name)
 {
   for (const cd::RowIntegrability & row : report.integrability.rows)
   {
@@ -161,7 +161,7 @@ void write_underactuation(
   json.end_array().end_object();
 }
 
-std::string describe(const cd::Scenario & scenario, const Report & report)
+std::string describe(const cd::Scenario & scenario, const CheckReport & report)
 {
   const cd::System & system = scenario.system();
   const cd::ConstraintSet & set = scenario.dynamics()->constraints();
@@ -225,7 +225,7 @@ std::string describe(const cd::Scenario & scenario, const Report & report)
   return text.str();
 }
 
-std::string to_json(const cd::Scenario & scenario, const Report & report)
+std::string to_json(const cd::Scenario & scenario, const CheckReport & report)
 {
   const cd::System & system = scenario.system();
   const cd::ConstraintSet & set = scenario.dynamics()->constraints();
@@ -290,7 +290,7 @@ int check(const ScenarioArguments & arguments)
   const cd::Scenario scenario = cd::Scenario::load(path, arguments.overrides);
   check_inertia(path, scenario);
   OutputFile file(arguments.json, "--json", path);
-  const Report report = analyse(scenario);
+  const CheckReport report = analyse(scenario);
   if (arguments.json != "-")
   {
     write_out(describe(scenario, report));

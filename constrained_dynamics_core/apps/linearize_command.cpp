@@ -26,7 +26,7 @@ namespace
 // Matrices with more columns are for programs: --json.
 constexpr Eigen::Index kWidest = 16;
 
-struct Report
+struct LinearizeReport
 {
   cd::Status status = cd::Status::kOk;
   double time = 0.0;
@@ -45,9 +45,9 @@ void check_finite(const char * option, double value, bool positive)
   }
 }
 
-Report analyse(const cd::Scenario & scenario, const LinearizeArguments & arguments)
+LinearizeReport analyse(const cd::Scenario & scenario, const LinearizeArguments & arguments)
 {
-  Report report;
+  LinearizeReport report;
   const std::unique_ptr<cd::Simulation> simulation = scenario.make_simulation();
   const std::shared_ptr<cd::InputLaw> law = scenario.make_input_law();
   report.time = simulation->state().time;
@@ -184,7 +184,7 @@ std::string describe_derivatives(const cd::ConstraintSet & set, const cd::Linear
   return by_differences.empty() ? "analytic" : "analytic but for" + by_differences;
 }
 
-std::string describe(const cd::Scenario & scenario, const Report & report)
+std::string describe(const cd::Scenario & scenario, const LinearizeReport & report)
 {
   const cd::LinearModel & model = *report.model;
   const cd::System & system = scenario.system();
@@ -302,7 +302,7 @@ void write_model(
   write_eigenvalues(json, "reduced_eigenvalues", model.reduced_eigenvalues);
 }
 
-std::string to_json(const cd::Scenario & scenario, const Report & report)
+std::string to_json(const cd::Scenario & scenario, const LinearizeReport & report)
 {
   cd::JsonWriter json;
   json.begin_object()
@@ -350,7 +350,7 @@ int linearize(const LinearizeArguments & arguments)
   const std::string path = find_scenario(arguments.scenario);
   const cd::Scenario scenario = cd::Scenario::load(path, arguments.overrides);
   OutputFile file(arguments.json, "--json", path);
-  const Report report = analyse(scenario, arguments);
+  const LinearizeReport report = analyse(scenario, arguments);
   if (arguments.json != "-" && report.model)
   {
     write_out(describe(scenario, report));

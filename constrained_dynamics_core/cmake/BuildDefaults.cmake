@@ -9,6 +9,7 @@ option(CD_BUILD_BENCH "Build the benchmark against the peers (needs setup/setup.
 set(CD_BUILD_PYTHON AUTO CACHE STRING
   "Build the Python package: ON, OFF, or AUTO where the interpreter of the virtual environment has nanobind")
 option(CD_CCACHE "Compile through ccache where it is found" ON)
+option(CD_UNITY "Compile several sources of a folder together: half the time for all, longer for one" ON)
 option(CD_PRECOMPILED_HEADERS "Parse Eigen (and GoogleMock) once instead of in every source" ON)
 if(DEFINED ENV{CI})
   set(cd_in_ci ON)
@@ -69,4 +70,21 @@ function(cd_target_defaults target)
     # malloc is aligned to 16 bytes already. Whoever shares vectors with the library must allocate alike.
     target_compile_definitions(${target} PUBLIC EIGEN_MALLOC_ALREADY_ALIGNED=1)
   endif()
+endfunction()
+
+# cd_compile_together(target source...): compiles up to ten sources of a folder as one, because most of the time goes
+# into headers. Names in anonymous namespaces must therefore be unique within a folder. Sources with options of their
+# own are compiled alone.
+function(cd_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${CD_UNITY} UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS ARGN)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    if(NOT DEFINED count_of_${folder})
+      set(count_of_${folder} 0)
+    endif()
+    math(EXPR batch "${count_of_${folder}} / 10")
+    math(EXPR count_of_${folder} "${count_of_${folder}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${folder}_${batch}")
+  endforeach()
 endfunction()

@@ -10,6 +10,9 @@
 namespace constrained_dynamics
 {
 
+/// @throw std::invalid_argument always: "owner: message".
+[[noreturn]] void throw_invalid(const std::string & owner, const std::string & message);
+
 /// The unit vector along `vector`.
 /// @param owner e.g. "constraint 'wall'"; @param what e.g. "normal".
 /// @throw std::invalid_argument for a vector that is zero or not finite.

@@ -43,6 +43,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b)
 
 }  // namespace
 
+bool contains(const std::vector<std::string> & names, const std::string & name)
+{
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 int index_of_name(
   const std::string & what, const std::string & name, const std::vector<std::string> & names)
 {

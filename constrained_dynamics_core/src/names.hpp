@@ -17,6 +17,9 @@ namespace constrained_dynamics
 int index_of_name(
   const std::string & what, const std::string & name, const std::vector<std::string> & names);
 
+/// Whether `name` is among `names`.
+bool contains(const std::vector<std::string> & names, const std::string & name);
+
 /// @throw std::invalid_argument for an empty or duplicate name.
 void check_names(const std::string & what, const std::vector<std::string> & names);
 

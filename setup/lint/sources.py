@@ -51,7 +51,7 @@ def arrows():
     found = []
     for path in files(*CXX):
         parts = path.removeprefix(CORE).split("/")
-        if not path.startswith(CORE) or parts[0] not in ("src", "include"):
+        if not path.startswith(CORE) or parts[0] not in ("src", "include", "python"):
             continue
         room = parts[1] if parts[0] == "src" else parts[2]
         if room not in ROOMS:

@@ -4,7 +4,6 @@
 """The ready-made tools: clang-format, clang-tidy, ruff, codespell, shellcheck."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -86,7 +85,7 @@ def clang_commands(database):
     """Writes the compile commands without what is for g++ alone. Returns their folder and our sources."""
     entries = json.loads(database.read_text(encoding="utf-8"))
     for entry in entries:
-        entry["command"] = re.sub(r" -fno-tree-loop-vectorize| -include \S+cmake_pch\.hxx", "", entry["command"])
+        entry["command"] = entry["command"].replace(" -fno-tree-loop-vectorize", "")
     folder = database.parent / "clang-tidy"
     folder.mkdir(exist_ok=True)
     (folder / database.name).write_text(json.dumps(entries), encoding="utf-8")
@@ -100,7 +99,7 @@ def clang_tidy(what, build, jobs, seconds):
         raise Skipped("TIDY=none")
     database = ROOT / build / "compile_commands.json"
     if not database.is_file():
-        raise Skipped("%s/compile_commands.json is missing; `make build` makes it" % build)
+        raise Skipped("%s/compile_commands.json is missing; `make lint` makes it" % build)
     folder, commands = clang_commands(database)
     targets, sentence = tidy_targets(what, commands)
     command = [program("clang-tidy"), "-p", str(folder), "--quiet"]

@@ -118,7 +118,8 @@ void bind_servo(nb::module_ & module);  // calls the three below
 void bind_servo_tasks(nb::module_ & module);
 void bind_servo_types(nb::module_ & module);
 void bind_references(nb::module_ & module);
-void bind_simulation(nb::module_ & module);  // calls bind_record
+void bind_simulation(nb::module_ & module);  // calls the two below
+void bind_input_laws(nb::module_ & module);
 void bind_record(nb::module_ & module);
 void bind_scenario(nb::module_ & module);
 void bind_hosted_scenario(nb::module_ & module);

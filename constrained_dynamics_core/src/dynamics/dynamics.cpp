@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "constrained_dynamics/formulations/automatic.hpp"
+#include "dynamics/dynamics_impl.hpp"
 #include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics
@@ -27,46 +28,52 @@ Eigen::MatrixXd complete_jacobian(const System & system, const Rows & rows)
 Dynamics::Dynamics(
   ConstraintSet constraints, DynamicsOptions options,
   std::shared_ptr<const Formulation> formulation)
-: Dynamics(
-    std::make_shared<const ConstrainedSystem>(std::move(constraints), std::move(options)),
-    formulation ? std::move(formulation) : std::make_shared<const Automatic>())
+: impl_(std::make_shared<const Impl>(
+    std::move(constraints), std::move(options), std::move(formulation)))
 {
-  const std::string refusal = formulation_->refusal(*system_);
+  const std::string refusal = impl_->formulation->refusal(impl_->system);
+  const std::string name = impl_->formulation->name();
   if (!refusal.empty())
   {
-    throw std::invalid_argument(
-      std::string("formulation ") + formulation_->name() + ": " + refusal);
+    throw std::invalid_argument("formulation " + name + ": " + refusal);
   }
-  if (system_->options.stabilisation.keep_independent && !formulation_->has_independent_speeds())
+  if (
+    impl_->system.options.stabilisation.keep_independent &&
+    !impl_->formulation->has_independent_speeds())
   {
     throw std::invalid_argument(
-      std::string("stabilisation keeps independent speeds, and formulation ") +
-      formulation_->name() +
+      "stabilisation keeps independent speeds, and formulation " + name +
       " has none; allowed: coordinate_partition, coordinate_partition_selected");
   }
 }
 
-Dynamics::Dynamics(
-  std::shared_ptr<const ConstrainedSystem> system, std::shared_ptr<const Formulation> formulation)
-: system_(std::move(system)), formulation_(std::move(formulation))
+Dynamics::Impl::Impl(
+  ConstraintSet constraints, DynamicsOptions options, std::shared_ptr<const Formulation> given)
+: system(std::move(constraints), std::move(options)),
+  formulation(given ? std::move(given) : std::make_shared<const Automatic>())
 {
 }
 
-const System & Dynamics::system() const noexcept CD_NONBLOCKING { return system_->system(); }
+const System & Dynamics::system() const noexcept CD_NONBLOCKING { return impl_->system.system(); }
+
+const Formulation & Dynamics::formulation() const noexcept CD_NONBLOCKING
+{
+  return *impl_->formulation;
+}
 
 const ConstraintSet & Dynamics::constraints() const noexcept CD_NONBLOCKING
 {
-  return system_->constraints;
+  return impl_->system.constraints;
 }
 
 const DynamicsOptions & Dynamics::options() const noexcept CD_NONBLOCKING
 {
-  return system_->options;
+  return impl_->system.options;
 }
 
 bool Dynamics::owns(const Workspace & workspace) const noexcept CD_NONBLOCKING
 {
-  return &workspace.impl_->evaluation.of() == system_.get();
+  return &workspace.impl_->evaluation.of() == &impl_->system;
 }
 
 Status Dynamics::set_state(
@@ -129,7 +136,8 @@ Status Dynamics::solve(Workspace & workspace) const noexcept CD_NONBLOCKING
 {
   Workspace::Impl & work = *workspace.impl_;
   Evaluation & evaluation = work.evaluation;
-  const Status status = formulation_->solve(evaluation, *work.formulation_data, work.solution);
+  const Status status =
+    impl_->formulation->solve(evaluation, *work.formulation_data, work.solution);
   if (has_output(status))
   {
     evaluation.note_solution();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "dynamics/dynamics_impl.hpp"
 #include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics
@@ -172,13 +173,13 @@ Status Dynamics::project_position(
   {
     return Status::kSizeMismatch;
   }
-  if (system_->position_rows.empty())
+  if (impl_->system.position_rows.empty())
   {
     return Status::kOk;
   }
   return project(
     Newton{
-      evaluation, formulation_->row_form(),
+      evaluation, formulation().row_form(),
       *work.projection_data[static_cast<std::size_t>(RowSubset::kPosition)], RowSubset::kPosition,
       evaluation.rows.position, singular_tolerance},
     q, work.trial, work.best,
@@ -209,7 +210,7 @@ Status Dynamics::project_velocity(
   {
     return Status::kSizeMismatch;
   }
-  if (system_->position_rows.empty() && system_->velocity_rows.empty())
+  if (impl_->system.position_rows.empty() && impl_->system.velocity_rows.empty())
   {
     return Status::kOk;
   }
@@ -217,7 +218,7 @@ Status Dynamics::project_velocity(
     work.projection_data[static_cast<std::size_t>(RowSubset::kVelocity)];
   return project(
     Newton{
-      evaluation, formulation_->row_form(), own ? *own : *work.formulation_data,
+      evaluation, formulation().row_form(), own ? *own : *work.formulation_data,
       RowSubset::kVelocity, evaluation.rows.velocity, singular_tolerance},
     u, work.trial, work.best,
     [&](const ConstVectorRef & trial) noexcept

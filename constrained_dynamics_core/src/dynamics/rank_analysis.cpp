@@ -82,11 +82,9 @@ constexpr double kWellConditioned = 1e4;
 class RankAnalysis
 {
 public:
-  RankAnalysis(
-    const Dynamics & dynamics, const Formulation & formulation, FormulationData & data,
-    Workspace & workspace)
+  RankAnalysis(const Dynamics & dynamics, FormulationData & data, Workspace & workspace)
   : dynamics_(dynamics),
-    formulation_(formulation),
+    formulation_(dynamics.formulation()),
     data_(data),
     workspace_(workspace),
     evaluation_(WorkspaceAccess::evaluation(workspace)),
@@ -328,9 +326,7 @@ const RankReport & Workspace::reset(const State & state)
       std::to_string(state.u.size()) + " speeds; allowed: " +
       std::to_string(system.coordinate_count()) + " and " + std::to_string(system.speed_count()));
   }
-  const Dynamics dynamics(impl_->evaluation.shared(), impl_->formulation);
-  impl_->report =
-    RankAnalysis(dynamics, *impl_->formulation, *impl_->formulation_data, *this).run(state);
+  impl_->report = RankAnalysis(impl_->dynamics, *impl_->formulation_data, *this).run(state);
   return impl_->report;
 }
 

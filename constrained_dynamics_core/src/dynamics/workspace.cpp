@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "dynamics/dynamics_impl.hpp"
 #include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics
@@ -57,43 +58,42 @@ void blank(Solution & solution)
 
 }  // namespace
 
-Workspace::Impl::Impl(
-  std::shared_ptr<const ConstrainedSystem> system,
-  std::shared_ptr<const Formulation> the_formulation)
-: formulation(std::move(the_formulation)), evaluation(std::move(system))
+Workspace::Impl::Impl(const Dynamics & of, std::shared_ptr<const ConstrainedSystem> system)
+: dynamics(of), evaluation(std::move(system))
 {
-  const ConstrainedSystem & of = evaluation.of();
-  const Eigen::Index n = of.system().speed_count();
-  const Eigen::Index m = of.constraints.row_count();
-  formulation_data = formulation->make_data(of);
+  const Formulation & formulation = dynamics.formulation();
+  const Eigen::Index n = dynamics.system().speed_count();
+  const Eigen::Index m = dynamics.constraints().row_count();
+  formulation_data = formulation.make_data(evaluation.of());
   const bool shares_partition =
-    of.options.stabilisation.keep_independent &&
+    dynamics.options().stabilisation.keep_independent &&
     evaluation.nominal(RowSubset::kVelocity) == evaluation.nominal(RowSubset::kAll);
   for (const RowSubset subset : {RowSubset::kPosition, RowSubset::kVelocity})
   {
     if (!(subset == RowSubset::kVelocity && shares_partition))
     {
       projection_data[static_cast<std::size_t>(subset)] =
-        formulation->row_form().make_data(of.system().speed_count(), of.constraints.row_count());
+        formulation.row_form().make_data(static_cast<int>(n), static_cast<int>(m));
     }
   }
   solution.acceleration.setZero(n);
   solution.constraint_force.setZero(n);
   solution.multipliers.setZero(m);
   solution.redundancy.setZero(m);
-  solution.wrenches.resize(static_cast<std::size_t>(of.constraints.wrench_count()));
+  solution.wrenches.resize(static_cast<std::size_t>(dynamics.constraints().wrench_count()));
   no_solution = solution;
   blank(no_solution);
   no_terms = evaluation.system_data->terms;
   blank(no_terms);
   no_rows = evaluation.rows;  // nothing has been evaluated yet
-  const Eigen::Index longest = std::max<Eigen::Index>(n, of.system().coordinate_count());
+  const Eigen::Index longest = std::max<Eigen::Index>(n, dynamics.system().coordinate_count());
   trial.setZero(longest);
   best.setZero(longest);
 }
 
 Workspace::Workspace(const Dynamics & dynamics)
-: impl_(std::make_unique<Impl>(dynamics.system_, dynamics.formulation_))
+: impl_(std::make_unique<Impl>(
+    dynamics, std::shared_ptr<const ConstrainedSystem>(dynamics.impl_, &dynamics.impl_->system)))
 {
 }
 

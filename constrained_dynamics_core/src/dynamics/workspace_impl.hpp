@@ -16,11 +16,9 @@ namespace constrained_dynamics
 
 struct Workspace::Impl
 {
-  Impl(
-    std::shared_ptr<const ConstrainedSystem> system,
-    std::shared_ptr<const Formulation> the_formulation);
+  Impl(const Dynamics & of, std::shared_ptr<const ConstrainedSystem> system);
 
-  std::shared_ptr<const Formulation> formulation;
+  Dynamics dynamics;  // a copy, which shares the data
   Evaluation evaluation;
   std::unique_ptr<FormulationData> formulation_data;
   // Of projections of positions and of velocities, each with a partition of its own; none of

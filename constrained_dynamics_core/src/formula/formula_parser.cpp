@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "constants.hpp"
 #include "constrained_dynamics/formula/formula.hpp"
 #include "formula/formula_text.hpp"
 
@@ -19,8 +20,6 @@ namespace constrained_dynamics::detail
 
 namespace
 {
-
-constexpr double kPi = 3.14159265358979323846;
 
 struct Function
 {

@@ -37,11 +37,6 @@ public:
   mutable FrameDerivatives frame_derivatives;
 };
 
-bool contains(const std::vector<std::string> & names, const std::string & name)
-{
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// Name of the speed that an input becomes.
 std::string state_name(const System & system, const std::string & input)
 {

@@ -42,6 +42,8 @@ Status ForceElement::evaluate(
   return is_finite ? Status::kOk : Status::kNonFiniteResult;
 }
 
+std::string force_element_title(const std::string & name) { return "force element '" + name + "'"; }
+
 /// A new type of force element is one line in this list.
 const std::vector<ForceElementDescription> & force_element_descriptions()
 {

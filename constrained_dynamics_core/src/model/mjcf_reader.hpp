@@ -12,6 +12,7 @@
 #include <tinyxml2.h>
 #include <Eigen/Geometry>
 
+#include "constants.hpp"
 #include "model/robot_xml.hpp"
 #include "model/xml_reader.hpp"
 
@@ -19,8 +20,6 @@ namespace constrained_dynamics::mjcf
 {
 
 using tinyxml2::XMLElement;
-
-constexpr double kPi = 3.14159265358979323846;
 
 /// What `<compiler>` says.
 struct Compiler

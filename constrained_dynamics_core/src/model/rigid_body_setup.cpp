@@ -167,7 +167,7 @@ void RigidBodySystem::Impl::add_elements(const SceneDescription & description)
     {
       throw std::invalid_argument("a force element is null");
     }
-    const std::string owner = "force element '" + element->name() + "': ";
+    const std::string owner = force_element_title(element->name()) + ": ";
     const int a = index_of_name(owner + "frame", element->frame_a(), frame_names);
     const int b = index_of_name(owner + "frame", element->frame_b(), frame_names);
     const std::string & body = robot.frames[static_cast<std::size_t>(a)].body;

@@ -13,6 +13,7 @@
 
 #include <pinocchio/multibody.hpp>
 
+#include "checked_values.hpp"
 #include "model/model_builder.hpp"
 #include "model/robot_xml.hpp"
 #include "model/xml_reader.hpp"
@@ -23,16 +24,11 @@ namespace constrained_dynamics
 namespace
 {
 
-[[noreturn]] void fail(const std::string & who, const std::string & message)
-{
-  throw std::invalid_argument(who + ": " + message);
-}
-
 void check_pose(const std::string & who, const Pose & pose)
 {
   if (!pose.xyz.allFinite() || !pose.rpy.allFinite())
   {
-    fail(who, "its pose is not finite");
+    throw_invalid(who, "its pose is not finite");
   }
 }
 
@@ -100,7 +96,7 @@ RobotModel ModelBuilder::build()
   }
   if (robot_.links.size() > static_cast<std::size_t>(description_.size_limits.links))
   {
-    fail(
+    throw_invalid(
       "the scene", "there are " + std::to_string(robot_.links.size()) + " links; at most " +
                      std::to_string(description_.size_limits.links) + " are allowed");
   }
@@ -259,7 +255,7 @@ void ModelBuilder::add_body(const FreeBody & body)
   check_pose(who, body.pose);
   if (body.base == Base::kFixed)
   {
-    fail(who, "its base is fixed; allowed are planar and floating");
+    throw_invalid(who, "its base is fixed; allowed are planar and floating");
   }
   TreeNode node;
   node.link = body.name;
@@ -303,7 +299,7 @@ void ModelBuilder::add_attachments_and_frames()
     }
     catch (const std::invalid_argument & error)
     {
-      fail("parent of '" + name + "'", error.what());
+      throw_invalid("parent of '" + name + "'", error.what());
     }
   }
 }

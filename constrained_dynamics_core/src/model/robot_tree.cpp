@@ -10,17 +10,13 @@
 
 #include <Eigen/Eigenvalues>
 
+#include "checked_values.hpp"
 #include "model/xml_reader.hpp"
 
 namespace constrained_dynamics
 {
 namespace
 {
-
-[[noreturn]] void fail(const std::string & who, const std::string & message)
-{
-  throw std::invalid_argument(who + ": " + message);
-}
 
 /// Drops couplings whose joints are all locked; refuses those of which some are.
 void drop_locked_couplings(
@@ -39,7 +35,7 @@ void drop_locked_couplings(
     }
     else if (!std::all_of(joints.begin(), joints.end(), locked))
     {
-      fail(
+      throw_invalid(
         who, constraint.source + " couples the locked joint '" + first->first +
                "' with others; lock them too");
     }
@@ -151,15 +147,15 @@ MassProperties checked_mass(
 {
   if (!(mass >= 0.0) || !std::isfinite(mass))
   {
-    fail(who, "its mass is " + show(mass) + " kg; finite values from 0 on are allowed");
+    throw_invalid(who, "its mass is " + show(mass) + " kg; finite values from 0 on are allowed");
   }
   if (!com.allFinite() || !inertia.allFinite())
   {
-    fail(who, "its centre of mass or inertia is not finite");
+    throw_invalid(who, "its centre of mass or inertia is not finite");
   }
   if (!((inertia - inertia.transpose()).norm() <= 1e-9 * inertia.norm()))
   {
-    fail(who, "its inertia matrix is not symmetric");
+    throw_invalid(who, "its inertia matrix is not symmetric");
   }
   return {mass, com, 0.5 * (inertia + inertia.transpose())};
 }
@@ -175,11 +171,13 @@ void lock_joints(const RobotDescription & robot, const std::string & who, RobotT
     }
     if (found == nullptr || !is_simple(found->kind))
     {
-      fail(who, "joint '" + name + "' is locked but is not a joint with one degree of freedom");
+      throw_invalid(
+        who, "joint '" + name + "' is locked but is not a joint with one degree of freedom");
     }
     if (!std::isfinite(value))
     {
-      fail(who, "joint '" + name + "' is locked at " + show(value) + "; it must be finite");
+      throw_invalid(
+        who, "joint '" + name + "' is locked at " + show(value) + "; it must be finite");
     }
     found->placement = found->placement * simple_motion(found->kind, found->axis, value);
     found->kind = JointKind::kFixed;
@@ -193,7 +191,7 @@ void lock_joints(const RobotDescription & robot, const std::string & who, RobotT
     }
     if (robot.locked.count(mimic.source) > 0)
     {
-      fail(
+      throw_invalid(
         who,
         "joint '" + mimic.joint + "' mimics the locked joint '" + mimic.source + "'; lock it too");
     }
@@ -207,7 +205,7 @@ void require_single_root(const std::string & who, const RobotTree & tree)
 {
   if (!tree.grounded.empty())
   {
-    fail(who, tree.grounded + "; only a fixed base is allowed then");
+    throw_invalid(who, tree.grounded + "; only a fixed base is allowed then");
   }
   int roots = 0;
   for (const TreeNode & node : tree.nodes)
@@ -215,14 +213,14 @@ void require_single_root(const std::string & who, const RobotTree & tree)
     roots += node.parent < 0 ? 1 : 0;
     if (node.parent < 0 && node.kind != JointKind::kFixed)
     {
-      fail(
+      throw_invalid(
         who,
         "its root moves by joint '" + node.joint + "' already; only a fixed base is allowed then");
     }
   }
   if (roots != 1)
   {
-    fail(
+    throw_invalid(
       who, "it has " + std::to_string(roots) +
              " bodies in the world; a planar or floating base needs one");
   }

@@ -5,18 +5,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 #include <utility>
 
 #include "model/sdf_reader.hpp"
+
+#include "constants.hpp"
 
 namespace constrained_dynamics::sdf
 {
 namespace
 {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// SDF before 1.9 writes limits of this size where there is none.
 constexpr double kNoLimit = 1e16;
 /// One turn [rad].

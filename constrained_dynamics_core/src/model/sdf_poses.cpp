@@ -8,12 +8,12 @@
 
 #include "model/sdf_reader.hpp"
 
+#include "constants.hpp"
+
 namespace constrained_dynamics::sdf
 {
 namespace
 {
-
-constexpr double kPi = 3.14159265358979323846;
 
 }  // namespace
 

@@ -19,8 +19,6 @@ constexpr double kCoincident = 1e-12;
 
 constexpr int kVariables = 3;  // x, rate, t
 
-std::string owner_of(const std::string & name) { return "force element '" + name + "'"; }
-
 FormulaProgram compile(
   const std::string & owner, const std::string & variable, const SpringLaw & law)
 {
@@ -93,11 +91,12 @@ Spring::Spring(
   const std::string & name, const std::string & frame_a, const std::string & frame_b,
   const SpringLaw & law, bool cable)
 : ForceElement(
-    name, "spring", frame_a, frame_b, SpringEffort(owner_of(name), "length", law).scratch_size()),
-  effort_(owner_of(name), "length", law),
+    name, "spring", frame_a, frame_b,
+    SpringEffort(force_element_title(name), "length", law).scratch_size()),
+  effort_(force_element_title(name), "length", law),
   cable_(cable)
 {
-  checked_nonnegative(owner_of(name), "rest", law.rest);
+  checked_nonnegative(force_element_title(name), "rest", law.rest);
 }
 
 template <class S>

@@ -19,8 +19,6 @@ namespace
 // η² + s² = cos²(half the swing) at which the twist is lost in rounding.
 constexpr double kHalfTurn = 1e-12;
 
-std::string owner_of(const std::string & name) { return "force element '" + name + "'"; }
-
 /// Rotation vector. Close to 0 by the series of asin(x)/x, whose remainder is below round-off.
 template <class S>
 Eigen::Matrix<S, 3, 1> rotation_vector(const UnitQuaternion<S> & q) noexcept
@@ -53,17 +51,17 @@ TorsionSpring::TorsionSpring(
   const SpringLaw & law, const std::optional<Eigen::Vector3d> & axis)
 : ForceElement(
     name, "torsion_spring", frame_a, frame_b,
-    SpringEffort(owner_of(name), "angle", law).scratch_size()),
-  effort_(owner_of(name), "angle", law)
+    SpringEffort(force_element_title(name), "angle", law).scratch_size()),
+  effort_(force_element_title(name), "angle", law)
 {
   if (axis)
   {
-    axis_ = checked_direction(owner_of(name), "axis", *axis);
+    axis_ = checked_direction(force_element_title(name), "axis", *axis);
   }
   else if (!effort_.is_linear() || effort_.rest() != 0.0)
   {
     throw std::invalid_argument(
-      owner_of(name) + ": without axis only stiffness and damping are allowed");
+      force_element_title(name) + ": without axis only stiffness and damping are allowed");
   }
 }
 

@@ -8,13 +8,13 @@
 #include <Eigen/Core>
 #include <Eigen/Geometry>
 
+#include "constants.hpp"
+
 /// @file
 /// The twist of a rotation about an axis (E41), over any scalar.
 
 namespace constrained_dynamics
 {
-
-inline constexpr double kPi = 3.14159265358979323846;
 
 /// The unit quaternion (η, ε) of a rotation, η ≥ 0.
 template <class S>

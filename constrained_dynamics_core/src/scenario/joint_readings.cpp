@@ -21,7 +21,7 @@ int find(const std::vector<std::string> & names, const std::string & name)
   return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 
-bool contains(const std::vector<int> & values, int value)
+bool is_among(const std::vector<int> & values, int value)
 {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
@@ -45,7 +45,7 @@ JointReadings::JointReadings(const System & system, double timeout)
       joint_coordinates_.push_back(i);
       for (const int speed : system.speeds_of_coordinate(i))
       {
-        if (!contains(joint_speeds_, speed))
+        if (!is_among(joint_speeds_, speed))
         {
           joint_speeds_.push_back(speed);
         }

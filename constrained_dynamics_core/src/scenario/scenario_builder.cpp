@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "constrained_dynamics/constraints/file_constraints.hpp"
+#include "names.hpp"
 #include "scenario/scenario_contacts.hpp"
 #include "scenario/scenario_formulation.hpp"
 #include "scenario/scenario_initial.hpp"
@@ -58,8 +59,7 @@ void add_mimics(
 {
   const RigidBodySystem & robot = *system.robot;
   const std::vector<std::string> & names = robot.coordinate_names();
-  const auto exists = [&](const std::string & name)
-  { return std::find(names.begin(), names.end(), name) != names.end(); };
+  const auto exists = [&](const std::string & name) { return contains(names, name); };
   for (const RigidBodySystem::Mimic & mimic : robot.mimics())
   {
     if (has_name(constraints, mimic_name(mimic)) || !exists(mimic.joint))

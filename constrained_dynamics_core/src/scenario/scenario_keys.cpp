@@ -3,7 +3,7 @@
 
 #include "scenario/scenario_keys.hpp"
 
-#include <algorithm>
+#include "names.hpp"
 
 namespace constrained_dynamics
 {
@@ -47,7 +47,7 @@ NamedFormulas read_formula_map(const ScenarioReader & reader)
   return formulas;
 }
 
-NamedFormulas read_formulas(const ScenarioReader & reader)
+NamedFormulas read_named_formulas(const ScenarioReader & reader)
 {
   if (reader.node().is_map())
   {
@@ -97,7 +97,7 @@ KeyValue read_plain_value(const ScenarioReader & reader, const KeyDescription & 
     case KeyKind::kFormula:
       return reader.formula();
     case KeyKind::kFormulas:
-      return read_formulas(reader);
+      return read_named_formulas(reader);
     case KeyKind::kFormulaOrMap:
       return read_formula_or_map(reader, key.words);
     default:
@@ -187,7 +187,7 @@ std::string read_frame(const ScenarioReader & reader, const System & system)
       "a textbook system has no frames; allowed: constraints of type formula, "
       "joint_coupling or prescribed_motion of a coordinate");
   }
-  if (std::find(frames.begin(), frames.end(), name) == frames.end())
+  if (!contains(frames, name))
   {
     reader.fail("no such frame" + suggest(name, frames));
   }
@@ -198,7 +198,7 @@ void check_coordinate(
   const ScenarioReader & place, const std::string & coordinate, const System & system)
 {
   const std::vector<std::string> & names = system.coordinate_names();
-  if (std::find(names.begin(), names.end(), coordinate) == names.end())
+  if (!contains(names, coordinate))
   {
     place.fail_here("no coordinate '" + coordinate + "'" + suggest(coordinate, names));
   }

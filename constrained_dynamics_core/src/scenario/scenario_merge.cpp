@@ -26,14 +26,14 @@ constexpr std::array<const char *, 3> kNamelessLists = {
 constexpr std::array<const char *, 4> kRobotKeys = {"urdf", "mjcf", "sdf", "robots"};
 
 template <std::size_t size>
-bool contains(const std::array<const char *, size> & names, const std::string & name)
+bool is_listed(const std::array<const char *, size> & names, const std::string & name)
 {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 bool is_list_path(const std::string & path)
 {
-  return contains(kNamedLists, path) || contains(kNamelessLists, path);
+  return is_listed(kNamedLists, path) || is_listed(kNamelessLists, path);
 }
 
 [[noreturn]] void refuse(const std::string & name, const std::string & what)
@@ -73,7 +73,7 @@ void merge_item(
   if (item == nullptr)
   {
     item = &to.children.emplace_back(TextTree::map());
-    if (contains(kNamedLists, path))
+    if (is_listed(kNamedLists, path))
     {
       item->at("name") = TextTree::value(key);
     }

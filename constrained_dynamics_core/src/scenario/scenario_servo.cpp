@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "constants.hpp"
 #include "constrained_dynamics/constraints/constraint_description.hpp"
 #include "constrained_dynamics/servo/servo_description.hpp"
 #include "scenario/scenario_keys.hpp"
@@ -21,8 +22,6 @@ namespace constrained_dynamics
 
 namespace
 {
-
-constexpr double kPi = 3.14159265358979323846;
 
 using ServoPointer = std::shared_ptr<const ServoConstraint>;
 
@@ -74,7 +73,7 @@ ScenarioReader value_or_values(const ScenarioReader & reader)
   return reader.at(reader.has("value") ? "value" : "values");
 }
 
-std::vector<std::string> read_formulas(const ScenarioReader & reader)
+std::vector<std::string> read_formula_list(const ScenarioReader & reader)
 {
   if (!reader.node().is_list())
   {
@@ -106,7 +105,7 @@ ReferencePointer read_constant(const ScenarioReader & reader, const ServoConstra
 ReferencePointer read_formula(const ScenarioReader & reader, const ServoConstraint & servo)
 {
   return make_formula_reference(
-    servo, read_formulas(value_or_values(reader)), reader.scope().names);
+    servo, read_formula_list(value_or_values(reader)), reader.scope().names);
 }
 
 ReferencePointer read_minimum_jerk(const ScenarioReader & reader, const ServoConstraint & servo)
@@ -175,7 +174,7 @@ ReferencePointer read_polyline(const ScenarioReader & reader, const ServoConstra
 ReferencePointer read_curve(const ScenarioReader & reader, const ServoConstraint & servo)
 {
   return make_curve(
-    servo, read_formulas(value_or_values(reader)), reader.at("from").number(),
+    servo, read_formula_list(value_or_values(reader)), reader.at("from").number(),
     reader.at("to").number(), read_timing(reader), reader.scope().names);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "constants.hpp"
 #include "constrained_dynamics/servo/servo_description.hpp"
 #include "scenario/scenario_contacts.hpp"
 #include "scenario/scenario_keys.hpp"
@@ -120,7 +121,6 @@ Eigen::VectorXd read_coordinates(
 MotionLimits read_motion_limits(
   const ScenarioReader & reader, const System & system, const RigidBodySystem * robot)
 {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Eigen::Index count = system.coordinate_count();
   const Eigen::VectorXd none = Eigen::VectorXd::Constant(count, kInfinity);
   const auto stated = [&](const auto & get)

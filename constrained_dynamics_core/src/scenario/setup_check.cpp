@@ -15,6 +15,7 @@
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "constrained_dynamics/scenario/scenario_merge.hpp"
 #include "model/xml_reader.hpp"
+#include "names.hpp"
 #include "scenario/setup_parts.hpp"
 
 namespace constrained_dynamics
@@ -24,11 +25,6 @@ namespace
 {
 
 const char * const kServo = "ServoConstraintController";
-
-bool contains(const std::vector<std::string> & names, const std::string & name)
-{
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 /// Checks that the joints named by a controller exist and have the interfaces it needs.
 void check_joints(

@@ -9,6 +9,7 @@
 
 #include "constrained_dynamics/scenario/scenario_merge.hpp"
 #include "model/xml_reader.hpp"
+#include "names.hpp"
 #include "scenario/scenario_tree.hpp"
 #include "scenario/setup_parts.hpp"
 
@@ -20,11 +21,6 @@ namespace
 
 constexpr std::array<const char *, 2> kOwn = {
   "ServoConstraintController", "ConstraintForceBroadcaster"};
-
-bool contains(const std::vector<std::string> & names, const std::string & name)
-{
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 /// The map with one level for each dot in a key.
 TextTree nest(const TextTree & tree)

@@ -19,7 +19,7 @@ namespace
 {
 
 // Directions below this fraction of the largest are rounding.
-constexpr double kRounding = 1e-11;
+constexpr double kRoundingOfDirections = 1e-11;
 // Estimates of singular values are right within this factor.
 constexpr double kMargin = 2.0;
 
@@ -108,7 +108,7 @@ void LevelSolver::begin(const Eigen::MatrixXd * metric) noexcept CD_NONBLOCKING
   total_ = 0;
   for (Eigen::Index i = 0; i < unknowns_; ++i)
   {
-    if (values(i) > kRounding * largest && largest > 0.0)
+    if (values(i) > kRoundingOfDirections * largest && largest > 0.0)
     {
       basis_.col(total_++) = metric_eigen_.matrixU().col(i) / std::sqrt(values(i));
     }
@@ -214,7 +214,7 @@ void LevelSolver::weigh(
   Eigen::Index k = 0;
   for (Eigen::Index i = 0; i < values.size() && k < m; ++i)
   {
-    if (values(i) > kRounding * largest && largest > 0.0)
+    if (values(i) > kRoundingOfDirections * largest && largest > 0.0)
     {
       const auto direction = row_eigen_.matrixU().col(i).head(m);
       const double scale = 1.0 / std::sqrt(values(i));
@@ -261,7 +261,7 @@ bool LevelSolver::solve_tall(const Rows & rows, double tolerance, Level & level)
   const double smallest = smallest_singular_value(tall_, weakest);
   weakest.normalize();
   along_.head(m).noalias() = W.transpose() * weakest;
-  if (!(smallest > kRounding * largest) || !(size_along(rows) > kMargin * tolerance))
+  if (!(smallest > kRoundingOfDirections * largest) || !(size_along(rows) > kMargin * tolerance))
   {
     return false;
   }
@@ -297,7 +297,7 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
   weigh(rows);
   const auto W = open_rows(m);
   const double largest = W.norm();
-  const Eigen::Index r = rows.nominal_rank < 0 ? find_rank(m, kRounding * largest)
+  const Eigen::Index r = rows.nominal_rank < 0 ? find_rank(m, kRoundingOfDirections * largest)
                                                : static_cast<Eigen::Index>(rows.nominal_rank);
   if (r == 0)
   {
@@ -305,7 +305,7 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
   }
   range_.matrix(W.rows(), m) = W;
   const double left = range_.factor_pivoted(W.rows(), m, r, order_.head(m));
-  if (!(left <= kRounding * largest))
+  if (!(left <= kRoundingOfDirections * largest))
   {
     return false;
   }
@@ -326,7 +326,7 @@ bool LevelSolver::solve_deficient(const Rows & rows, double tolerance, Level & l
   {
     along_(order_(i)) = columns::dot(R.col(i).data(), weakest.data(), std::min(i + 1, r));
   }
-  if (!(smallest > kRounding * largest) || !(size_along(rows) > kMargin * tolerance))
+  if (!(smallest > kRoundingOfDirections * largest) || !(size_along(rows) > kMargin * tolerance))
   {
     return false;
   }
@@ -363,7 +363,7 @@ void LevelSolver::solve_any(const Rows & rows, double tolerance, Level & level) 
     const double sigma = values(i);
     const auto direction = svd_.matrixU().col(i).head(open);
     const bool expected = rows.nominal_rank < 0 || i < rows.nominal_rank;
-    if (!(sigma > kRounding * largest) || !(largest > 0.0))
+    if (!(sigma > kRoundingOfDirections * largest) || !(largest > 0.0))
     {
       level.damped = level.damped || (expected && rows.nominal_rank >= 0);
       break;

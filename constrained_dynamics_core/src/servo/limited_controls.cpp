@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
+#include "constants.hpp"
 #include "names.hpp"
 
 namespace constrained_dynamics
@@ -17,8 +17,6 @@ namespace constrained_dynamics
 
 namespace
 {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void refuse(const std::string & what) { throw std::invalid_argument("servo " + what); }
 

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
+#include "constants.hpp"
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 
 namespace constrained_dynamics
@@ -18,7 +18,6 @@ namespace constrained_dynamics
 namespace
 {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // The remaining margin to the largest rate decays within 10 ms, or two periods if these are longer.
 constexpr double kDecay = 100.0;
 constexpr double kPeriods = 2.0;
@@ -30,7 +29,7 @@ constexpr double kMostMargin = 0.05;
 constexpr double kDecayOverStiffness = 4.0;
 
 // Accelerations below this fraction of the deceleration are ignored.
-constexpr double kRounding = 1e-10;
+constexpr double kRestTolerance = 1e-10;
 
 /// One number per coordinate: the given values, or `fallback` for each.
 template <class Fallback>
@@ -153,8 +152,8 @@ void MotionBounds::update(const SystemTerms & terms) noexcept CD_NONBLOCKING
       (rate > 0.0 ? lower_(i) : upper_(i)) = rate > 0.0 ? upper_(i) : lower_(i);
     }
     // At rest at a limit, round-off is not a motion towards it.
-    lower_(i) -= kRounding * bound.deceleration;
-    upper_(i) += kRounding * bound.deceleration;
+    lower_(i) -= kRestTolerance * bound.deceleration;
+    upper_(i) += kRestTolerance * bound.deceleration;
     brake_(i) = std::clamp(-decay_ * rate, -bound.deceleration, bound.deceleration);
   }
 }

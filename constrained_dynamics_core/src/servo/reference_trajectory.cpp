@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "constants.hpp"
 #include "model/kinematic_tree.hpp"
 #include "servo/jet_rotation.hpp"
 #include "servo/reference_values.hpp"
@@ -18,8 +19,6 @@ namespace constrained_dynamics
 
 namespace
 {
-
-constexpr double kPi = 3.14159265358979323846;
 
 using Values = std::array<Jet2, ReferenceLayout::kMaximumValues>;
 

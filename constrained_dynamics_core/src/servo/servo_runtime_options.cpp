@@ -4,18 +4,17 @@
 #include "servo/servo_runtime_options.hpp"
 
 #include <cmath>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+
+#include "constants.hpp"
 
 namespace constrained_dynamics
 {
 
 namespace
 {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void refuse(const std::string & what, double value, const std::string & allowed)
 {

@@ -49,7 +49,7 @@ public:
   const System & system() const noexcept CD_NONBLOCKING;
   const ConstraintSet & constraints() const noexcept CD_NONBLOCKING;
   const DynamicsOptions & options() const noexcept CD_NONBLOCKING;
-  const Formulation & formulation() const noexcept CD_NONBLOCKING { return *formulation_; }
+  const Formulation & formulation() const noexcept CD_NONBLOCKING;
 
   /// Sets the state of a workspace and evaluates the kinematics there. If the status is
   /// kSizeMismatch or kNonFiniteInput, the workspace keeps its previous state. Other statuses:
@@ -117,17 +117,14 @@ public:
 
 private:
   friend class Workspace;
+  struct Impl;
 
-  Dynamics(
-    std::shared_ptr<const ConstrainedSystem> system,
-    std::shared_ptr<const Formulation> formulation);
   /// Whether a workspace was made for this Dynamics or a copy of it.
   bool owns(const Workspace & workspace) const noexcept CD_NONBLOCKING;
   /// Solves for the inputs stored in the workspace.
   Status solve(Workspace & workspace) const noexcept CD_NONBLOCKING;
 
-  std::shared_ptr<const ConstrainedSystem> system_;
-  std::shared_ptr<const Formulation> formulation_;
+  std::shared_ptr<const Impl> impl_;
 };
 
 }  // namespace constrained_dynamics

@@ -106,6 +106,9 @@ private:
   int scratch_size_;
 };
 
+/// What messages call a force element: "force element 'name'".
+CONSTRAINED_DYNAMICS_EXPORT std::string force_element_title(const std::string & name);
+
 /// Arguments from which a force element is built.
 struct ForceElementArguments
 {

@@ -6,8 +6,6 @@
 #include "constrained_dynamics/constraints/drawn_part.hpp"
 #include "constrained_dynamics/constraints/file_constraints.hpp"
 #include "constrained_dynamics/model/force_element.hpp"
-#include "constrained_dynamics/scenario/scenario_types.hpp"
-#include "constrained_dynamics/servo/servo_description.hpp"
 #include "constraints/key_arguments.hpp"
 #include "python_function.hpp"
 
@@ -17,26 +15,6 @@
 
 namespace constrained_dynamics::python
 {
-
-namespace
-{
-
-/// key_values with the owner in front of error messages.
-KeyValues checked_keys(
-  const std::string & owner, const nb::dict & given, const std::vector<KeyDescription> & keys)
-{
-  try
-  {
-    return key_values(given, keys);
-  }
-  catch (const KeyError & error)
-  {
-    throw std::invalid_argument(
-      owner + ": " + (error.key().empty() ? "" : error.key() + ": ") + error.what());
-  }
-}
-
-}  // namespace
 
 void bind_constraint_types(nb::module_ & module)
 {
@@ -57,9 +35,6 @@ void bind_constraint_types(nb::module_ & module)
     .def_ro("equation", &ConstraintDescription::equation, "What its rows say, on one line.")
     .def_ro("rows", &ConstraintDescription::rows, "Labels and levels of its rows.")
     .def_ro("keys", &ConstraintDescription::keys);
-  module.def(
-    "constraint_descriptions", &scenario_constraint_types, nb::rv_policy::reference,
-    "All types of constraints.");
   module.def(
     "make_constraint",
     [](
@@ -114,7 +89,7 @@ void bind_constraint_types(nb::module_ & module)
       const nb::dict & parameters)
     {
       const KeyValues values =
-        checked_keys("force element '" + name + "'", keys, force_element_description(type).keys);
+        checked_keys(force_element_title(name), keys, force_element_description(type).keys);
       return make_force_element(type, name, values, formula_names(parameters, {}).parameters);
     },
     "type"_a, "name"_a, "keys"_a = nb::dict(), "parameters"_a = nb::dict(),
@@ -126,32 +101,6 @@ void bind_constraint_types(nb::module_ & module)
     .def_ro("direction", &DrawnPart::direction, "of length 1: of planes and lines in B, else in A")
     .def_ro("offset", &DrawnPart::offset, "of a plane [m]")
     .def_ro("size", &DrawnPart::size, "radius or semi-axes [m]");
-}
-
-void bind_servo_types(nb::module_ & module)
-{
-  module.def(
-    "servo_task",
-    [](
-      const std::string & type, const std::string & name, const ConstraintSet & constraints,
-      const nb::kwargs & keys)
-    {
-      return make_servo_task(
-        type, name, constraints,
-        checked_keys("servo task '" + name + "'", keys, servo_task_description(type).keys));
-    },
-    "type"_a, "name"_a, "constraints"_a, "keys"_a, nb::keep_alive<0, 3>(),
-    "A servo task of a type, e.g. 'pose', with the keys of doc/types.md.");
-  module.def(
-    "null_space_term",
-    [](const std::string & kind, const System & system, const nb::kwargs & keys)
-    {
-      return make_null_space_term(
-        kind, system,
-        checked_keys("null-space term '" + kind + "'", keys, null_space_description(kind).keys));
-    },
-    "kind"_a, "system"_a, "keys"_a, nb::keep_alive<0, 2>(),
-    "A null-space term of a kind, e.g. 'posture', with the keys of doc/types.md.");
 }
 
 }  // namespace constrained_dynamics::python

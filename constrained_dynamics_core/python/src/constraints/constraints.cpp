@@ -10,7 +10,7 @@
 #include "constrained_dynamics/constraints/compliant_row.hpp"
 #include "constrained_dynamics/constraints/constraint.hpp"
 #include "constrained_dynamics/constraints/drawn_part.hpp"
-#include "servo/gain_argument.hpp"
+#include "constraints/gain_argument.hpp"
 
 namespace constrained_dynamics::python
 {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <stdexcept>
 
 namespace constrained_dynamics::python
 {
@@ -228,6 +229,20 @@ nb::object python_value(const KeyValue & value)
     return nb::cast(*flag);
   }
   return nb::cast(std::get<double>(value));
+}
+
+KeyValues checked_keys(
+  const std::string & owner, const nb::dict & given, const std::vector<KeyDescription> & keys)
+{
+  try
+  {
+    return key_values(given, keys);
+  }
+  catch (const KeyError & error)
+  {
+    throw std::invalid_argument(
+      owner + ": " + (error.key().empty() ? "" : error.key() + ": ") + error.what());
+  }
 }
 
 }  // namespace constrained_dynamics::python

@@ -16,6 +16,11 @@ namespace constrained_dynamics::python
 /// @throw KeyError for unknown keys and values out of range, TypeError for values of another kind.
 KeyValues key_values(const nb::dict & given, const std::vector<KeyDescription> & keys);
 
+/// The same with the owner in front of error messages.
+/// @throw std::invalid_argument instead of KeyError.
+KeyValues checked_keys(
+  const std::string & owner, const nb::dict & given, const std::vector<KeyDescription> & keys);
+
 /// What key_values takes for a key, as an annotation of Python.
 const char * python_type(const KeyDescription & key);
 

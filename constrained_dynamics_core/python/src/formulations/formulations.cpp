@@ -8,8 +8,8 @@
 #include "constrained_dynamics/formulations/dynamics_options.hpp"
 #include "constrained_dynamics/formulations/projection.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
+#include "constraints/gain_argument.hpp"
 #include "python_function.hpp"
-#include "servo/gain_argument.hpp"
 
 namespace constrained_dynamics::python
 {

@@ -6,6 +6,7 @@
 #include <nanobind/stl/pair.h>
 
 #include "common.hpp"
+#include "constrained_dynamics/scenario/scenario_types.hpp"
 #include "dynamics/owned_workspace.hpp"
 #include "simulation/simulation.hpp"
 
@@ -22,10 +23,23 @@ std::shared_ptr<SimulationHandle> make_simulation(const Scenario & scenario)
     scenario.dynamics(), scenario.make_simulation(), scenario.make_input_law());
 }
 
+/// What a record takes from a scenario. The copy lives as long as the record.
+Record::Extras recorded_extras(const Scenario & scenario)
+{
+  auto copy = std::make_shared<const Scenario>(scenario);
+  const auto observe =
+    [copy](const Workspace & workspace, const Eigen::VectorXd & inputs, Eigen::VectorXd & values)
+  { return copy->observe(workspace, inputs, values); };
+  return {copy->observable_names(), observe, copy->contacts()};
+}
+
 }  // namespace
 
 void bind_scenario(nb::module_ & module)
 {
+  module.def(
+    "constraint_descriptions", &scenario_constraint_types, nb::rv_policy::reference,
+    "All types of constraints, with those that only scenario files have.");
   using Strings = std::vector<std::string>;
   nb::enum_<LimitMode>(module, "LimitMode", "What limits of robot descriptions do in a simulation.")
     .value("REPORT", LimitMode::kReport, "nothing; runs tell which were exceeded")
@@ -97,7 +111,7 @@ void bind_scenario(nb::module_ & module)
         const std::shared_ptr<SimulationHandle> simulation = make_simulation(s);
         return run_recorded(
           *simulation, until.value_or(s.run().until),
-          output_interval.value_or(s.run().output_interval), observer, &s);
+          output_interval.value_or(s.run().output_interval), observer, recorded_extras(s));
       },
       "until"_a = nb::none(), "output_interval"_a = nb::none(), "observer"_a = nb::none(),
       "Runs the scenario and returns the Record; releases the interpreter's lock.");

@@ -12,8 +12,8 @@
 #include "constrained_dynamics/servo/pose_servo.hpp"
 #include "constrained_dynamics/servo/servo_constraint.hpp"
 #include "constrained_dynamics/servo/servo_law.hpp"
-#include "constrained_dynamics/simulation/servo_input_law.hpp"
-#include "servo/gain_argument.hpp"
+#include "constraints/gain_argument.hpp"
+#include "servo/task_key.hpp"
 
 namespace constrained_dynamics::python
 {
@@ -22,24 +22,6 @@ namespace
 {
 
 using Strings = std::vector<std::string>;
-using TaskKey = std::variant<int, std::string>;
-
-/// The index of a task that exists. @throw std::invalid_argument.
-int task_of(const ServoLaw & law, const TaskKey & key)
-{
-  if (const std::string * name = std::get_if<std::string>(&key))
-  {
-    return law.task_index(*name);
-  }
-  const int i = std::get<int>(key);
-  const int count = static_cast<int>(law.tasks().size());
-  if (!(i >= 0 && i < count))
-  {
-    throw std::invalid_argument(
-      "task " + std::to_string(i) + " does not exist; there are " + std::to_string(count));
-  }
-  return i;
-}
 
 void bind_results(nb::module_ & module)
 {
@@ -389,72 +371,6 @@ void bind_workspace(nb::module_ & module)
       "inputs"_a, "The controls that the limit of rate counts from.");
 }
 
-// ---- in a simulation
-// -----------------------------------------------------------------------------
-
-void bind_input_law(nb::module_ & module)
-{
-  // NOLINTNEXTLINE(bugprone-unused-raii): defines the type
-  nb::class_<InputLaw>(module, "InputLaw", "Inputs τ as a function of the state.");
-  nb::class_<ServoInputLaw::Counts>(
-    module, "ServoCounts", "How often a law could not realise its tasks.")
-    .def_ro("evaluations", &ServoInputLaw::Counts::evaluations)
-    .def_ro("singular", &ServoInputLaw::Counts::singular)
-    .def_ro("inconsistent", &ServoInputLaw::Counts::inconsistent)
-    .def_ro("limited", &ServoInputLaw::Counts::limited)
-    .def_ro(
-      "stopped", &ServoInputLaw::Counts::stopped,
-      "limits of position or velocity could not be kept");
-  nb::class_<ServoInputLaw, InputLaw>(
-    module, "ServoInputLaw",
-    "A servo law as inputs of one Simulation, with a workspace of its own, as a controller has.")
-    .def(
-      "__init__",
-      [](
-        ServoInputLaw * self, std::shared_ptr<const ServoLaw> law,
-        const std::vector<ReferencePointer> & references, const std::vector<double> & smooth_start,
-        double period)
-      {
-        new (self)
-          ServoInputLaw(std::move(law), ServoDrive{{references, smooth_start}, period, nullptr});
-      },
-      "law"_a, "references"_a = std::vector<ReferencePointer>(), nb::kw_only(),
-      "smooth_start"_a = std::vector<double>(), "period"_a = 0.0,
-      "references: a ReferenceTrajectory a task; None: it holds what it finds at the start, or "
-      "has\n"
-      "the value that its rows say (ServoConstraint.start_reference).\n"
-      "smooth_start: time in which each is joined [s]. period: the controls are held that long; "
-      "0:\n"
-      "continuous.")
-    .def_prop_ro(
-      "law", [](const ServoInputLaw & l) -> const ServoLaw & { return l.law(); },
-      nb::rv_policy::reference_internal)
-    .def_prop_ro("status", &ServoInputLaw::last_status, "of the last evaluation of the law")
-    .def_prop_ro("counts", [](const ServoInputLaw & l) { return l.counts(); })
-    .def_prop_ro(
-      "result", [](const ServoInputLaw & l) -> const ServoResult & { return l.servo().result(); },
-      nb::rv_policy::reference_internal, "of the last evaluation of the law")
-    .def(
-      "reference",
-      [](const ServoInputLaw & l, const TaskKey & task)
-      { return ServoReference(l.servo().reference(task_of(l.law(), task))); },
-      "task"_a, "What a task follows (a copy).")
-    .def(
-      "set_enabled",
-      [](ServoInputLaw & l, const TaskKey & task, bool enabled)
-      { l.servo().set_enabled(task_of(l.law(), task), enabled); },
-      "task"_a, "enabled"_a, "Whether a task counts.")
-    .def_prop_rw(
-      "external_null_vector",
-      [](ServoInputLaw & l) { return Eigen::VectorXd(l.servo().external_null_vector()); },
-      [](ServoInputLaw & l, const VectorArgument & y)
-      {
-        Eigen::VectorXd & held = l.servo().external_null_vector();
-        held = checked(y, held.size(), "external_null_vector");
-      },
-      "Part of y from outside (l); assign a whole vector.");
-}
-
 }  // namespace
 
 void bind_servo(nb::module_ & module)
@@ -464,7 +380,6 @@ void bind_servo(nb::module_ & module)
   bind_results(module);
   bind_law(module);
   bind_workspace(module);
-  bind_input_law(module);
   bind_servo_types(module);
 }
 

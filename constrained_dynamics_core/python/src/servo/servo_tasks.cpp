@@ -10,7 +10,7 @@
 #include "constrained_dynamics/servo/pose_servo.hpp"
 #include "constrained_dynamics/servo/servo_constraint.hpp"
 #include "constrained_dynamics/servo/servo_law.hpp"
-#include "servo/gain_argument.hpp"
+#include "constraints/gain_argument.hpp"
 
 /// @file
 /// Desired motions and forces: servo-constraints, tasks, null-space terms.

@@ -10,8 +10,8 @@
 namespace constrained_dynamics::python
 {
 
-Record::Record(std::shared_ptr<const Dynamics> recorded, const Scenario * scenario)
-: dynamics(std::move(recorded)), scenario_(scenario != nullptr ? new Scenario(*scenario) : nullptr)
+Record::Record(std::shared_ptr<const Dynamics> recorded, Extras extras)
+: dynamics(std::move(recorded)), extras_(std::move(extras))
 {
   const System & system = dynamics->system();
   const ConstraintSet & set = dynamics->constraints();
@@ -30,12 +30,8 @@ Record::Record(std::shared_ptr<const Dynamics> recorded, const Scenario * scenar
   {
     width(*channel, 3 * set.wrench_count());
   }
-  if (scenario_)
-  {
-    observable_names = scenario_->observable_names();
-  }
-  width(observables, static_cast<int>(observable_names.size()));
-  observed_.resize(static_cast<Eigen::Index>(observable_names.size()));
+  width(observables, static_cast<int>(extras_.names.size()));
+  observed_.resize(static_cast<Eigen::Index>(extras_.names.size()));
 }
 
 void Record::add(const Simulation & simulation)
@@ -65,9 +61,9 @@ void Record::add(const Simulation & simulation)
   potential_energy.add(simulation.potential_energy());
   status.push_back(static_cast<std::uint8_t>(simulation.last_status()));
   rank.push_back(solution.rank);
-  if (scenario_)
+  if (extras_.observe)
   {
-    if (scenario_->observe(workspace, simulation.inputs(), observed_) != Status::kOk)
+    if (extras_.observe(workspace, simulation.inputs(), observed_) != Status::kOk)
     {
       observed_.setConstant(std::numeric_limits<double>::quiet_NaN());
     }
@@ -231,10 +227,12 @@ void bind_record(nb::module_ & module)
       { return nb::ndarray<nb::numpy, const int>(r.rank.data(), {r.size()}, nb::find(r)); },
       "(T)")
     .def_ro("events", &Record::events)
-    .def_prop_ro("contacts", &Record::contacts, "the ContactSet of the scenario; None without one")
+    .def_prop_ro(
+      "contacts", [](const Record & record) { return record.extras().contacts; },
+      "the ContactSet of the scenario; None without one")
     .def_ro("result", &Record::result)
     .def_prop_ro("dynamics", [](const Record & r) { return r.dynamics; })
-    .def_ro("observable_names", &Record::observable_names)
+    .def_prop_ro("observable_names", [](const Record & record) { return record.extras().names; })
     .def_prop_ro(
       "coordinate_names", [](const Record & r) { return r.dynamics->system().coordinate_names(); })
     .def_prop_ro("speed_names", [](const Record & r) { return r.dynamics->system().speed_names(); })

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "constrained_dynamics/scenario/scenario.hpp"
 #include "constrained_dynamics/simulation/simulation.hpp"
 
 namespace constrained_dynamics::python
@@ -32,21 +32,26 @@ public:
     void add(double value) { values.push_back(value); }
   };
 
-  /// @param observables names of what `scenario` observes; none where there is no scenario.
-  Record(std::shared_ptr<const Dynamics> recorded, const Scenario * scenario);
+  /// What is recorded besides the simulation itself; nothing by default.
+  struct Extras
+  {
+    std::vector<std::string> names;  ///< of the observables
+    /// Evaluates the observables at an output time.
+    std::function<Status(const Workspace &, const Eigen::VectorXd & inputs, Eigen::VectorXd & out)>
+      observe;
+    std::shared_ptr<const ContactSet> contacts;  ///< null: none
+  };
+
+  Record(std::shared_ptr<const Dynamics> recorded, Extras extras);
 
   /// Takes the values of the current output time.
   void add(const Simulation & simulation);
 
   std::size_t size() const { return time.values.size(); }
-  /// Null where there is no scenario.
-  std::shared_ptr<const ContactSet> contacts() const
-  {
-    return scenario_ ? scenario_->contacts() : nullptr;
-  }
+  /// Observables and contacts.
+  const Extras & extras() const { return extras_; }
 
   std::shared_ptr<const Dynamics> dynamics;
-  std::vector<std::string> observable_names;
   Channel time, q, u, acceleration, inputs, multipliers, constraint_force;
   Channel wrench_point, wrench_force, wrench_torque;  // on body a
   Channel position, velocity, kinetic_energy, potential_energy, observables;
@@ -57,7 +62,7 @@ public:
   RunResult result;
 
 private:
-  std::unique_ptr<const Scenario> scenario_;
+  Extras extras_;
   Eigen::VectorXd observed_;
 };
 

@@ -108,10 +108,10 @@ private:
 
 std::shared_ptr<Record> run_recorded(
   SimulationHandle & handle, double until, double output_interval,
-  const std::optional<nb::callable> & observer, const Scenario * scenario)
+  const std::optional<nb::callable> & observer, Record::Extras extras)
 {
   const SimulationHandle::Use use(handle);
-  auto record = std::make_shared<Record>(handle.dynamics, scenario);
+  auto record = std::make_shared<Record>(handle.dynamics, std::move(extras));
   InterruptCheck interrupt;
   bool raised = false;
   const auto observe = [&](const Simulation & simulation)
@@ -158,6 +158,7 @@ void bind_simulation(nb::module_ & module)
     .value("KUTTA_MERSON", Integrator::kKuttaMerson, "five stages, fixed step, order 4")
     .value("DOPRI5", Integrator::kDopri5, "Dormand-Prince 5(4), adaptive, dense output")
     .value("RODAS", Integrator::kRodas, "for stiff systems: Rosenbrock 4(3), adaptive");
+  bind_input_laws(module);
   bind_record(module);
   module.def(
     "sample_layout", &sample_layout, "dynamics"_a,
@@ -223,7 +224,7 @@ void bind_simulation(nb::module_ & module)
       [](
         SimulationHandle & self, double until, double output_interval,
         const std::optional<nb::callable> & observer)
-      { return run_recorded(self, until, output_interval, observer, nullptr); },
+      { return run_recorded(self, until, output_interval, observer); },
       "until"_a, "output_interval"_a, "observer"_a = nb::none(),
       "Integrates until `until` and records the start, every `output_interval` seconds and the "
       "end.\n"

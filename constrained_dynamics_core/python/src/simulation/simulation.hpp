@@ -52,9 +52,9 @@ struct SimulationHandle
 };
 
 /// Runs without the interpreter's lock and records.
-/// @param scenario whose observables are recorded; none: no observables.
+/// @param extras observables that are recorded besides.
 std::shared_ptr<Record> run_recorded(
   SimulationHandle & handle, double until, double output_interval,
-  const std::optional<nb::callable> & observer, const Scenario * scenario);
+  const std::optional<nb::callable> & observer, Record::Extras extras = {});
 
 }  // namespace constrained_dynamics::python
