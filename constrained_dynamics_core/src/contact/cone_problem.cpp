@@ -48,6 +48,7 @@ Status ConeProblem::begin(
 {
   basis_count_ = 0;
   row_count_ = 0;
+  active_count_ = 0;
   cholesky_ = mass_matrix;
   Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(cholesky_);
   if (factor.info() != Eigen::Success)

@@ -59,10 +59,25 @@ public:
   /// is the last that was found); kNoUniqueSolution for a sliding
   /// contact whose normal force does not push apart (Painlevé; x is 0).
   [[nodiscard]] Status solve(const ConeContact * contacts, int count) noexcept CD_NONBLOCKING;
+  /// The same where forces `near` (of all rows) are a good guess, as those of the last step are:
+  /// first the solution in which contacts with `holds` push and stick and the others have no force;
+  /// then Newton's method from the guess.
+  [[nodiscard]] Status solve_near(
+    const ConeContact * contacts, int count, const char * holds,
+    const Eigen::VectorXd & near) noexcept CD_NONBLOCKING;
+  /// Changes the target of a row that was added, w ← w − change.
+  void move_target(int row, double change) noexcept { r_(row) -= change; }
+  /// Speeds u with the forces of the last `solve`, or without rows of contacts before the first.
+  void speeds(VectorRef out) const noexcept CD_NONBLOCKING;
+  /// Smallest change of speeds in the norm of Q with a δ ≥ lengths for chosen rows, redundant ones
+  /// approximately. False, and `out` untouched, where it is not found.
+  bool smallest_change(const int * rows, const double * lengths, int count, VectorRef out) noexcept
+    CD_NONBLOCKING;
 
-  double force(int row) const { return x_(row); }     ///< x
-  double motion(int row) const { return w_(row); }    ///< w
-  double size(int row) const { return scale_(row); }  ///< possible size of w, for tolerances
+  double force(int row) const { return x_(row); }        ///< x
+  double motion(int row) const { return w_(row); }       ///< w
+  double free_motion(int row) const { return r_(row); }  ///< r
+  double size(int row) const { return scale_(row); }     ///< possible size of w, for tolerances
   int row_count() const { return row_count_; }
   /// Effort of the last `solve`: sweeps over the contacts, and steps of Newton's method.
   int sweep_count() const { return sweep_count_; }
@@ -104,6 +119,9 @@ private:
   bool follow_friction(const ConeContact * contacts, int count, int steps) noexcept;
   bool attempt(const ConeContact * contacts, int count, int number) noexcept;
   bool refine(const ConeContact * contacts, int count) noexcept;
+  // cone_start.cpp
+  bool factor_chosen(double least, double shift) noexcept;
+  bool solve_holding(const ConeContact * contacts, int count, const char * holds) noexcept;
 
   enum RowState : char
   {

@@ -104,6 +104,17 @@ constexpr double kDecrease = 1e-4;
 constexpr double kFirstShift = 30.0;
 constexpr double kLastShift = 1e-5;
 
+/// [1] Pivot of W relative to its diagonal below which rows are not solved by W: the residual would
+/// be above kSolved.
+constexpr double kHoldingPivot = 1e-10;
+
+// ---- percussions (Percussion)
+
+/// [m, rad] Depth of a contact that pushes, above which its drift is corrected.
+constexpr double kDrift = 1e-8;
+/// [1] Relative shift of the diagonal of W of drifted rows, so that redundant ones share.
+constexpr double kSharedCorrection = 1e-8;
+
 // ---- impacts (ImpactSolver)
 
 /// [1] Relative; speeds, impulses and energies below this are round-off of an impact.
@@ -175,6 +186,8 @@ constexpr int kNewtonHalvings = 12;
 constexpr int kEnergyIterations = 12;
 /// The last of these have no restitution.
 constexpr int kLastWithoutRestitution = 4;
+/// Halvings of the interval in which the factor of restitution of a percussion is searched.
+constexpr int kPercussionScalings = 8;
 /// Corrections of the modes of an impact, and those where the impulses are a solution already.
 constexpr int kModeCorrections = 24;
 constexpr int kModeTrials = 3;

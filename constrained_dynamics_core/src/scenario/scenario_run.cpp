@@ -4,7 +4,6 @@
 #include "scenario/scenario_run.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -62,15 +61,14 @@ LimitMode read_limit_mode(const ScenarioReader & reader)
 
 Integrator read_integrator(const ScenarioReader & reader)
 {
-  const std::array<Integrator, 4> all = {
-    Integrator::kRk4, Integrator::kKuttaMerson, Integrator::kDopri5, Integrator::kRodas};
   std::vector<std::string> names;
-  for (const Integrator one : all)
+  for (const Integrator one : kIntegrators)
   {
     names.emplace_back(to_string(one));
   }
   const std::string name = reader.choice(names);
-  return all[static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin())];
+  return kIntegrators[static_cast<std::size_t>(
+    std::find(names.begin(), names.end(), name) - names.begin())];
 }
 
 }  // namespace

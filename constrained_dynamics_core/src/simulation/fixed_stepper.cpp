@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "contact/tolerances.hpp"
+#include "simulation/moreau_step.hpp"
 
 namespace constrained_dynamics
 {
@@ -62,7 +63,11 @@ Advance FixedStepper::make(double end) noexcept CD_NONBLOCKING
     made.status = Status::kNotConverged;  // the step is below the round-off of the time
     return made;
   }
-  if (of_.model_.is_empty())
+  if (of_.is_moreau())
+  {
+    made.status = of_.moreau_->make(end);
+  }
+  else if (of_.model_.is_empty())
   {
     made.status = integrate(start_.time, end);
   }
@@ -89,7 +94,7 @@ Status FixedStepper::arrive(const Advance & made) noexcept CD_NONBLOCKING
   {
     return made.status;
   }
-  if (!made.has_ended && !of_.model_.is_empty())
+  if (!made.has_ended && of_.has_modes())
   {
     of_.forces_.commit(of_.modes_, of_.workspace());
   }

@@ -323,6 +323,14 @@ void RunBook::add_events(const std::vector<ContactEvent> & events, std::size_t f
   add_work(work);
 }
 
+void RunBook::add_percussions(double normal, double friction) noexcept
+{
+  std::array<double, kWorkKinds> work{};
+  work[static_cast<std::size_t>(Work::kImpacts)] = normal;
+  work[static_cast<std::size_t>(Work::kFriction)] = friction;
+  add_work(work);
+}
+
 void RunBook::finish(double time) noexcept
 {
   account(time, last_);

@@ -10,6 +10,7 @@
 
 #include "contact/tolerances.hpp"
 #include "simulation/fixed_stepper.hpp"
+#include "simulation/moreau_step.hpp"
 #include "simulation/simulation_core.hpp"
 
 namespace constrained_dynamics
@@ -74,6 +75,8 @@ const char * to_string(Integrator integrator) noexcept
       return "dopri5";
     case Integrator::kRodas:
       return "rodas";
+    case Integrator::kMoreau:
+      return "moreau";
   }
   return "unknown";
 }
@@ -112,6 +115,7 @@ SimulationCore::SimulationCore(
   trouble_state_.fill(Eigen::VectorXd::Zero(size));
   events_.reserve(Simulation::kEventCapacity);
   fixed_ = std::make_unique<FixedStepper>(*this);
+  moreau_ = is_moreau() ? std::make_unique<MoreauStep>(*this) : nullptr;
   workspace().given_multipliers().setZero();
   modes_.enforce(*model_.set, workspace());
 }
@@ -146,7 +150,11 @@ RankReport SimulationCore::start(const State & state)
     controlled_.law()->observe(workspace());
     controlled_.law()->start(state);
   }
-  if (!model_.is_empty())
+  if (is_moreau())
+  {
+    moreau_->begin();
+  }
+  else if (!model_.is_empty())
   {
     const Status status = decide_modes();
     // Without a unique motion, or where the formulation declines, evaluations and runs say so

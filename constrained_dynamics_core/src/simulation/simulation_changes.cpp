@@ -57,7 +57,7 @@ Status SimulationCore::change(const ScheduledChange * changes, std::size_t count
     return status;
   }
   take(decided_);
-  return model_.is_empty() ? status : worse(status, decide());
+  return has_modes() ? worse(status, decide()) : status;
 }
 
 void SimulationCore::record(const ContactEvent & event) noexcept CD_NONBLOCKING

@@ -24,6 +24,7 @@ namespace constrained_dynamics
 {
 
 class FixedStepper;
+class MoreauStep;
 
 /// What a step came to.
 struct Advance
@@ -57,6 +58,10 @@ public:
   const Workspace & workspace() const { return controlled_.workspace(); }
   Workspace & workspace() { return controlled_.workspace(); }
   bool is_adaptive() const { return constrained_dynamics::is_adaptive(options_.integrator); }
+  /// Whether contacts act by percussions, without modes and events in time.
+  bool is_moreau() const { return options_.integrator == Integrator::kMoreau; }
+  /// Whether contacts and frictions have modes.
+  bool has_modes() const { return !model_.is_empty() && !is_moreau(); }
   ContactView view() const { return forces_.view(modes_, workspace()); }
 
   // ---- simulation_motion.cpp: evaluations, and states on the rows
@@ -122,6 +127,7 @@ public:
 
 private:
   friend class FixedStepper;
+  friend class MoreauStep;
   friend class AdaptiveStepper;
   friend class PhaseMotion;
   friend class EventSearch;
@@ -188,6 +194,7 @@ private:
   Status mode_status_ = Status::kOk;  // of the last decision
   Status last_status_ = Status::kOk;  // of the last evaluation
   std::unique_ptr<FixedStepper> fixed_;
+  std::unique_ptr<MoreauStep> moreau_;  // null for other integrators
 
   std::vector<ContactEvent> events_;
   long lost_events_ = 0;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "contact/tolerances.hpp"
+#include "simulation/moreau_step.hpp"
 #include "simulation/simulation_core.hpp"
 
 namespace constrained_dynamics
@@ -48,8 +49,12 @@ void SimulationCore::store(double time, const ConstVectorRef & x) noexcept CD_NO
 Status SimulationCore::evaluate() noexcept CD_NONBLOCKING
 {
   load(x_);
+  if (is_moreau())
+  {
+    workspace().given_multipliers() = moreau_->forces();
+  }
   Status status = derivative(state_.time, x_, slope_);
-  if (has_output(status) && !model_.is_empty())
+  if (has_output(status) && has_modes())
   {
     status = worse(status, decision_.share_within_bounds(modes_, forces_, controlled_));
   }
@@ -68,7 +73,7 @@ Status SimulationCore::derivative(double time, const ConstVectorRef & x, VectorR
   {
     return status;
   }
-  status = model_.is_empty() ? controlled_.solve() : forces_.solve(modes_, controlled_);
+  status = has_modes() ? forces_.solve(modes_, controlled_) : controlled_.solve();
   if (!has_output(status))
   {
     return status;

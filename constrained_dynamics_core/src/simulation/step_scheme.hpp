@@ -38,9 +38,14 @@ constexpr StepScheme kKuttaMersonScheme = {
    {0.5, 0.0, -1.5, 2.0, 0.0}},
   {1.0 / 6.0, 0.0, 0.0, 2.0 / 3.0, 1.0 / 6.0}};
 
+/// The slopes that a step of Moreau evaluates; coordinates then follow the speeds at its end.
+constexpr StepScheme kMoreauScheme = {1, {}, {}, {1.0}};
+
 inline const StepScheme & scheme_of(Integrator integrator) noexcept
 {
-  return integrator == Integrator::kKuttaMerson ? kKuttaMersonScheme : kRk4Scheme;
+  return integrator == Integrator::kMoreau        ? kMoreauScheme
+         : integrator == Integrator::kKuttaMerson ? kKuttaMersonScheme
+                                                  : kRk4Scheme;
 }
 
 }  // namespace constrained_dynamics

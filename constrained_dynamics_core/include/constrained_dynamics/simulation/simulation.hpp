@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -27,9 +28,15 @@ enum class Integrator
   kKuttaMerson,  ///< five stages, fixed step, order 4; used in the thesis
   kDopri5,       ///< Dormand-Prince 5(4) of Boost.odeint, adaptive, dense output
   kRodas,        ///< Rosenbrock method 4(3) for stiff systems, L-stable, adaptive, dense output
+  kMoreau,       ///< semi-implicit Euler, fixed step, order 1; contacts by percussions (E40)
 };
 
-/// Stable name: "rk4", "kutta_merson", "dopri5", "rodas".
+/// All integrators, in the order of the enumeration.
+inline constexpr std::array<Integrator, 5> kIntegrators = {
+  Integrator::kRk4, Integrator::kKuttaMerson, Integrator::kDopri5, Integrator::kRodas,
+  Integrator::kMoreau};
+
+/// Stable name: "rk4", "kutta_merson", "dopri5", "rodas", "moreau".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Integrator integrator) noexcept;
 
 /// Whether an integrator chooses its steps by tolerances.
@@ -92,6 +99,10 @@ struct RunResult
 /// Contacts: the times at which modes change are located. Adaptive integrators use their dense
 /// output. With fixed steps, a step in which a mode ends is repeated up to the first such time and
 /// continued from there, a bounded number of times.
+///
+/// Integrator::kMoreau locates nothing: each step makes one solve and one contact problem at
+/// velocity level (E40), and multipliers of contacts are those impulses divided by the step. It
+/// needs rigid contacts and dry friction without viscous part.
 class CONSTRAINED_DYNAMICS_EXPORT Simulation
 {
 public:
@@ -100,7 +111,8 @@ public:
 
   /// @param inputs null: τ = 0.
   /// @param contacts contacts and frictions; the simulation switches their constraints.
-  /// @throw std::invalid_argument for options out of range, contacts of other dynamics.
+  /// @throw std::invalid_argument for options out of range, contacts of other dynamics, and contacts
+  /// that Integrator::kMoreau does not take.
   explicit Simulation(
     std::shared_ptr<const Dynamics> dynamics, SimulationOptions options = {},
     std::shared_ptr<InputLaw> inputs = nullptr,

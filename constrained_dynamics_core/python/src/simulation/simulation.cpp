@@ -157,7 +157,10 @@ void bind_simulation(nb::module_ & module)
     .value("RK4", Integrator::kRk4, "classical Runge-Kutta, fixed step, order 4")
     .value("KUTTA_MERSON", Integrator::kKuttaMerson, "five stages, fixed step, order 4")
     .value("DOPRI5", Integrator::kDopri5, "Dormand-Prince 5(4), adaptive, dense output")
-    .value("RODAS", Integrator::kRodas, "for stiff systems: Rosenbrock 4(3), adaptive");
+    .value("RODAS", Integrator::kRodas, "for stiff systems: Rosenbrock 4(3), adaptive")
+    .value(
+      "MOREAU", Integrator::kMoreau,
+      "semi-implicit Euler, fixed step, order 1; contacts by percussions");
   bind_input_laws(module);
   bind_record(module);
   module.def(
@@ -389,6 +392,7 @@ void bind_simulation(nb::module_ & module)
     .def_prop_ro(
       "potential_energy",
       [](const SimulationHandle & self) { return self.simulation->potential_energy(); });
+  bind_rollout(module);
 }
 
 }  // namespace constrained_dynamics::python

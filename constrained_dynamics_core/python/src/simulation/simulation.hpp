@@ -57,4 +57,7 @@ std::shared_ptr<Record> run_recorded(
   SimulationHandle & handle, double until, double output_interval,
   const std::optional<nb::callable> & observer, Record::Extras extras = {});
 
+/// Batches of runs.
+void bind_rollout(nb::module_ & module);
+
 }  // namespace constrained_dynamics::python

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 The constrained_dynamics contributors
+
+#include "simulation/moreau_step.hpp"
+
+namespace constrained_dynamics
+{
+
+MoreauStep::MoreauStep(SimulationCore & of)
+: of_(of),
+  percussion_(of.model_),
+  x_(of.x_),
+  slope_(of.x_),
+  speeds_(of.state_.u),
+  correction_(of.state_.u)
+{
+  for (int i = 0; i < of.dynamics().constraints().size(); ++i)
+  {
+    has_rows_ = has_rows_ || !of.model_.set->manages(i);
+  }
+}
+
+void MoreauStep::begin() noexcept CD_NONBLOCKING
+{
+  percussion_.reset();
+  if (
+    !of_.model_.is_empty() &&
+    of_.controlled_.update(of_.state_.time, of_.state_.q, of_.state_.u) == Status::kOk)
+  {
+    static_cast<void>(percussion_.solve(of_.options_.step, of_.controlled_, speeds_));
+  }
+}
+
+/// The motion without contacts, in slope_; without any contacts that is all there is.
+Status MoreauStep::find_slope(double time) noexcept
+{
+  of_.workspace().given_multipliers().setZero();
+  const Status status = of_.stage_derivative(time, x_, slope_);
+  if (status == Status::kSingular)
+  {
+    // The derivative may be that of neighbours.
+    const Status updated = of_.controlled_.update(time, of_.state_.q, of_.state_.u);
+    return updated == Status::kOk ? status : updated;
+  }
+  return status;
+}
+
+/// Speeds at the end of the step, in speeds_.
+Status MoreauStep::find_percussions(double h) noexcept
+{
+  ControlledDynamics & dynamics = of_.controlled_;
+  if (of_.book_ == nullptr)
+  {
+    const Status updated = dynamics.update(of_.state_.time, of_.state_.q, of_.state_.u);
+    if (updated != Status::kOk)
+    {
+      return updated;
+    }
+    slope_.head(of_.state_.q.size()) = of_.workspace().terms().rates;
+  }
+  ++of_.counts_.evaluations;
+  const Status status = percussion_.solve(h, dynamics, speeds_);
+  if (status == Status::kInconsistent)
+  {
+    ++of_.counts_.inconsistent_evaluations;
+  }
+  return status;
+}
+
+Status MoreauStep::make(double end) noexcept CD_NONBLOCKING
+{
+  const double time = of_.state_.time;
+  const double h = end - time;
+  const Eigen::Index nq = of_.state_.q.size();
+  const Eigen::Index n = of_.state_.u.size();
+  const bool has_contacts = !of_.model_.is_empty();
+  of_.load(x_);
+  // Books need a solution; otherwise the problem of the contacts is all that has to be solved.
+  Status status = !has_contacts || of_.book_ != nullptr ? find_slope(time) : Status::kOk;
+  if (!has_output(status))
+  {
+    return status;
+  }
+  if (has_contacts)
+  {
+    status = worse(status, find_percussions(h));
+    if (!has_output(status))
+    {
+      return status;
+    }
+    slope_.tail(n) = (speeds_ - of_.state_.u) / h;
+  }
+  else
+  {
+    speeds_ = of_.state_.u + h * slope_.tail(n);
+  }
+  if (of_.book_ != nullptr)
+  {
+    of_.book_->keep_stage(0, of_.controlled_.inputs());
+    of_.book_->reach(time, x_, slope_, of_.workspace());
+  }
+  // Coordinates follow the speeds at the end.
+  correction_ = h * (speeds_ - of_.state_.u);
+  const bool projects =
+    of_.dynamics().options().stabilisation.kind == Stabilisation::Kind::kProjection;
+  Eigen::VectorXd & lift = of_.settled_;  // its memory
+  if (has_contacts && projects && percussion_.drift_correction(lift.head(n)))
+  {
+    correction_ += lift.head(n);
+  }
+  x_.head(nq) += h * slope_.head(nq);
+  x_.head(nq).noalias() += of_.workspace().terms().kinematic_matrix * correction_;
+  x_.tail(n) = speeds_;
+  if (has_rows_ || !has_contacts)
+  {
+    status = worse(status, of_.settle(end, x_));
+  }
+  else
+  {
+    of_.system().normalise(x_.head(nq));
+  }
+  if (!has_output(status) || !x_.allFinite())
+  {
+    return has_output(status) ? Status::kNonFiniteResult : status;
+  }
+  if (has_contacts)
+  {
+    record(end);
+    percussion_.commit();
+  }
+  of_.store(end, x_);
+  return status;
+}
+
+// ---- events
+// ------------------------------------------------------------------------------
+
+/// What changed in this step, and its work.
+void MoreauStep::record(double end) noexcept
+{
+  bool has_impact = false;
+  for (int i = 0; i < of_.model_.contact_count(); ++i)
+  {
+    const Percussion::Outcome & now = percussion_.outcome(i);
+    const Percussion::Outcome & last = percussion_.last_outcome(i);
+    const bool is_impact = now.pushes && now.strikes;
+    has_impact = has_impact || is_impact;
+    if (is_impact)
+    {
+      record_one(end, ContactEventKind::kImpact, i, true);
+    }
+    if (now.pushes && !last.pushes && !(now.rate_after > 0.0))
+    {
+      record_one(end, ContactEventKind::kClose, i, false);
+    }
+    if (last.pushes && !now.pushes && !(last.rate_after > 0.0))
+    {
+      record_one(end, ContactEventKind::kRelease, i, false);
+    }
+    const int friction = of_.model_.set->friction_of(i);
+    if (friction >= 0 && now.pushes && (!last.pushes || last.slides != now.slides))
+    {
+      record_one(end, now.slides ? ContactEventKind::kSlip : ContactEventKind::kStick, i, false);
+    }
+  }
+  if (of_.book_ != nullptr && !has_impact)
+  {
+    of_.book_->add_percussions(percussion_.normal_work(), percussion_.friction_work());
+  }
+}
+
+void MoreauStep::record_one(double end, ContactEventKind kind, int contact, bool is_impact) noexcept
+{
+  const Percussion::Outcome & outcome = percussion_.outcome(contact);
+  const bool is_slip = kind == ContactEventKind::kSlip || kind == ContactEventKind::kStick;
+  ContactEvent event;
+  event.time = end;
+  event.kind = kind;
+  event.constraint = is_slip ? of_.model_.friction(of_.model_.set->friction_of(contact)).constraint
+                             : of_.model_.contact(contact).constraint;
+  if (is_impact)
+  {
+    const double side = of_.model_.contact(contact).side;
+    event.impulse = outcome.impulse;
+    event.friction_impulse = outcome.friction_impulse;
+    event.speed_before = -side * outcome.rate_before;
+    event.speed_after = -side * outcome.rate_after;
+    event.energy_change = percussion_.normal_work() + percussion_.friction_work();
+    event.restitution_scale = percussion_.restitution_scale();
+  }
+  of_.record(event);
+}
+
+}  // namespace constrained_dynamics
