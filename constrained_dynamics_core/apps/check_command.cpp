@@ -12,6 +12,7 @@
 #include "constrained_dynamics/analysis/inertia_check.hpp"
 #include "constrained_dynamics/analysis/integrability.hpp"
 #include "constrained_dynamics/analysis/underactuation.hpp"
+#include "constrained_dynamics/scenario/profile_file.hpp"
 #include "output.hpp"
 
 namespace cdyn
@@ -282,11 +283,70 @@ std::string to_json(const cd::Scenario & scenario, const CheckReport & report)
   return json.text();
 }
 
+/// "gravity, friction"; "nothing"; "not stated".
+std::string describe(const std::optional<cd::EffortTerms> & terms)
+{
+  if (!terms)
+  {
+    return "not stated";
+  }
+  std::string text = terms->gravity ? "gravity" : "";
+  text += terms->friction ? std::string(text.empty() ? "" : ", ") + "friction" : "";
+  text += terms->armature ? std::string(text.empty() ? "" : ", ") + "armature" : "";
+  return text.empty() ? "nothing" : text;
+}
+
+/// Checks a robot profile instead of a scenario.
+int check_profile(const std::string & path, const ScenarioArguments & arguments)
+{
+  if (!arguments.overrides.empty())
+  {
+    throw std::invalid_argument(
+      path + ": a robot profile; --set is allowed for scenarios only: " + arguments.overrides[0]);
+  }
+  const cd::RobotProfile profile = cd::load_robot_profile(path);
+  OutputFile file(arguments.json, "--json", path);
+  if (arguments.json != "-")
+  {
+    std::ostringstream text;
+    text << profile.name << ": valid robot profile\n"
+         << "joints " << profile.joints.size() << ", payloads " << profile.payloads.size() << "\n"
+         << "command interface " << profile.command_interface << ", the drive adds "
+         << describe(profile.command_adds) << "\n"
+         << "effort interface " << profile.effort_interface
+         << ", contents of a measured effort: " << describe(profile.effort_contains) << "\n";
+    write_out(text.str());
+  }
+  if (file.is_open())
+  {
+    std::vector<std::string> joints;
+    for (const cd::ProfileJoint & joint : profile.joints)
+    {
+      joints.push_back(joint.name);
+    }
+    cd::JsonWriter json;
+    json.begin_object()
+      .entry("profile", profile.name)
+      .entry("valid", true)
+      .entry("joints", joints)
+      .entry("command_adds", describe(profile.command_adds))
+      .entry("effort_contains", describe(profile.effort_contains))
+      .end_object();
+    file.write(json.text());
+    file.close();
+  }
+  return kSuccess;
+}
+
 }  // namespace
 
 int check(const ScenarioArguments & arguments)
 {
   const std::string path = find_scenario(arguments.scenario);
+  if (cd::is_robot_profile(path))
+  {
+    return check_profile(path, arguments);
+  }
   const cd::Scenario scenario = cd::Scenario::load(path, arguments.overrides);
   check_inertia(path, scenario);
   OutputFile file(arguments.json, "--json", path);

@@ -28,6 +28,7 @@ PATHS = [
     HERE / "mathematics.md",
     HERE / "equations.md",
     HERE / "closed_chains.md",
+    HERE / "robots.md",
     HERE / "contacts.md",
     HERE / "scenario.md",
     HERE / "types.md",

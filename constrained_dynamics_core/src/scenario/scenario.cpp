@@ -4,13 +4,10 @@
 #include "constrained_dynamics/scenario/scenario.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <stdexcept>
 #include <utility>
 
 #include "scenario/scenario_parts.hpp"
-#include "scenario/scenario_tree.hpp"
+#include "scenario/text_file.hpp"
 
 namespace constrained_dynamics
 {
@@ -18,47 +15,6 @@ namespace constrained_dynamics
 struct Scenario::Impl : ScenarioParts
 {
 };
-
-namespace
-{
-
-std::string read_text(const std::string & path)
-{
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status))
-  {
-    throw std::invalid_argument(path + ": no such file");
-  }
-  if (fs::is_directory(status))
-  {
-    throw std::invalid_argument(path + ": a folder; allowed: a file");
-  }
-  if (!fs::is_regular_file(status))
-  {
-    throw std::invalid_argument(path + ": not a regular file");
-  }
-  const std::uintmax_t size = fs::file_size(path, error);
-  if (error || size > kMaxScenarioSize)
-  {
-    throw std::invalid_argument(
-      path + ": allowed: at most " + std::to_string(kMaxScenarioSize) + " bytes");
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || file.bad() || (text.str().empty() && size > 0))
-  {
-    if (size > 0)
-    {
-      throw std::invalid_argument(path + ": the file cannot be read");
-    }
-  }
-  return text.str();
-}
-
-}  // namespace
 
 Scenario::Scenario(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 Scenario::Scenario(const Scenario &) = default;
@@ -74,8 +30,8 @@ Scenario Scenario::load(
   auto impl = std::make_shared<Impl>();
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   build_scenario(
-    read_text(path), path, folder.empty() ? std::filesystem::path(".") : folder, overrides, options,
-    *impl);
+    read_text_file(path), path, folder.empty() ? std::filesystem::path(".") : folder, overrides,
+    options, *impl);
   return Scenario(std::move(impl));
 }
 

@@ -94,30 +94,6 @@ std::string find_in_packages(const ScenarioReader & reader, const std::string & 
     "no such file in share/ of the prefixes in AMENT_PREFIX_PATH, which is '" + list + "'");
 }
 
-/// The file that a name in a scenario stands for.
-std::string resolve_file(const ScenarioReader & reader)
-{
-  const std::string name = reader.name();
-  const std::string robot_data = "example-robot-data:";
-  const std::string package = "package://";
-  if (name.compare(0, robot_data.size(), robot_data) == 0)
-  {
-    return find_robot_data(reader, name.substr(robot_data.size()));
-  }
-  if (name.compare(0, package.size(), package) == 0)
-  {
-    return find_in_packages(reader, name.substr(package.size()));
-  }
-  std::error_code error;
-  const fs::path path =
-    fs::path(name).is_absolute() ? fs::path(name) : reader.scope().folder / name;
-  if (!fs::is_regular_file(path, error))
-  {
-    reader.fail("no file " + path.string());
-  }
-  return path.string();
-}
-
 /// The text of a robot's description: in place, or of a file.
 RobotDescription read_document(
   const ScenarioReader & document, const std::string & key, RobotFormat format)
@@ -201,6 +177,29 @@ RobotDescription read_robot(const ScenarioReader & reader)
 }
 
 }  // namespace
+
+std::string resolve_file(const ScenarioReader & reader)
+{
+  const std::string name = reader.name();
+  const std::string robot_data = "example-robot-data:";
+  const std::string package = "package://";
+  if (name.compare(0, robot_data.size(), robot_data) == 0)
+  {
+    return find_robot_data(reader, name.substr(robot_data.size()));
+  }
+  if (name.compare(0, package.size(), package) == 0)
+  {
+    return find_in_packages(reader, name.substr(package.size()));
+  }
+  std::error_code error;
+  const fs::path path =
+    fs::path(name).is_absolute() ? fs::path(name) : reader.scope().folder / name;
+  if (!fs::is_regular_file(path, error))
+  {
+    reader.fail("no file " + path.string());
+  }
+  return path.string();
+}
 
 const std::vector<std::string> & robot_keys()
 {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "constrained_dynamics/model/force_element.hpp"
+#include "constrained_dynamics/scenario/profile_file.hpp"
 #include "scenario/scenario_keys.hpp"
 #include "scenario/scenario_system_parts.hpp"
 
@@ -19,29 +20,9 @@ namespace
 {
 
 const std::vector<std::string> kSceneKeys = {
-  "parameters", "definitions", "robots",         "bodies",         "attachments",   "frames",
-  "gravity",    "springs",     "dampers",        "armature",       "model_damping", "actuated",
-  "external",   "friction",    "model_friction", "control_states", "force_elements"};
-
-Eigen::Matrix3d read_inertia(const ScenarioReader & reader)
-{
-  if (reader.node().is_list())
-  {
-    return reader.vector().asDiagonal();
-  }
-  if (!reader.node().is_map())
-  {
-    reader.fail("allowed: [ixx, iyy, izz] or {ixx, iyy, izz, ixy, ixz, iyz}");
-  }
-  reader.allow_keys({"ixx", "iyy", "izz", "ixy", "ixz", "iyz"});
-  const double xy = reader.number_or("ixy", 0.0);
-  const double xz = reader.number_or("ixz", 0.0);
-  const double yz = reader.number_or("iyz", 0.0);
-  Eigen::Matrix3d inertia;
-  inertia << reader.at("ixx").number(), xy, xz, xy, reader.at("iyy").number(), yz, xz, yz,
-    reader.at("izz").number();
-  return inertia;
-}
+  "parameters", "definitions", "robots",         "bodies",         "attachments",    "frames",
+  "gravity",    "springs",     "dampers",        "armature",       "model_damping",  "actuated",
+  "external",   "friction",    "model_friction", "control_states", "force_elements", "profile"};
 
 void read_bodies(const ScenarioReader & reader, SceneDescription & scene)
 {
@@ -217,6 +198,23 @@ void read_force_elements(const ScenarioReader & reader, SceneDescription & scene
   }
 }
 
+/// Adds what the file of the key `profile` states about gravity, rotors and payloads.
+void apply_profile(const ScenarioReader & reader, SceneDescription & scene)
+{
+  const auto key = reader.find("profile");
+  if (!key)
+  {
+    return;
+  }
+  const RobotProfile profile = load_robot_profile(resolve_file(*key));
+  if (profile.gravity && reader.has("gravity"))
+  {
+    reader.at("gravity").fail_here(
+      "the profile '" + profile.name + "' states gravity as well; allowed: one of them");
+  }
+  profile.apply(scene);
+}
+
 ScenarioSystem build_scene(const ScenarioReader & reader)
 {
   std::vector<std::string> keys = kSceneKeys;
@@ -234,6 +232,7 @@ ScenarioSystem build_scene(const ScenarioReader & reader)
   }
   scene.gravity = reader.vector_or("gravity", scene.gravity);
   read_joint_forces(reader, scene);
+  apply_profile(reader, scene);
   if (!scene.actuated && !loops.empty() && loops.size() == scene.robots.size())
   {
     scene.actuated.emplace();
@@ -266,6 +265,26 @@ ScenarioSystem build_scene(const ScenarioReader & reader)
 }
 
 }  // namespace
+
+Eigen::Matrix3d read_inertia(const ScenarioReader & reader)
+{
+  if (reader.node().is_list())
+  {
+    return reader.vector().asDiagonal();
+  }
+  if (!reader.node().is_map())
+  {
+    reader.fail("allowed: [ixx, iyy, izz] or {ixx, iyy, izz, ixy, ixz, iyz}");
+  }
+  reader.allow_keys({"ixx", "iyy", "izz", "ixy", "ixz", "iyz"});
+  const double xy = reader.number_or("ixy", 0.0);
+  const double xz = reader.number_or("ixz", 0.0);
+  const double yz = reader.number_or("iyz", 0.0);
+  Eigen::Matrix3d inertia;
+  inertia << reader.at("ixx").number(), xy, xz, xy, reader.at("iyy").number(), yz, xz, yz,
+    reader.at("izz").number();
+  return inertia;
+}
 
 ScenarioSystem build_system(
   const ScenarioReader & reader, const std::optional<ScenarioReader> & initial)

@@ -33,6 +33,12 @@ void wrap_control_states(
 /// Reads the key `pose`; zero without one.
 Pose read_pose_or_zero(const ScenarioReader & reader);
 
+/// Reads an inertia: [ixx, iyy, izz], or a map of its elements.
+Eigen::Matrix3d read_inertia(const ScenarioReader & reader);
+
+/// The path of the file that a name in a scenario stands for.
+std::string resolve_file(const ScenarioReader & reader);
+
 /// Reads the key `base`.
 Base read_base(const ScenarioReader & reader, Base fallback);
 

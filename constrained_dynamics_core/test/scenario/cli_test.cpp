@@ -947,6 +947,23 @@ TEST(Cli, when_nobody_reads_expect_no_crash)
   }
 }
 
+TEST(Cli, when_a_robot_profile_is_checked_expect_what_its_drive_adds)
+{
+  const std::string good =
+    file("robot.yaml", "profile: arm\njoints: [{name: j}]\ncommand: {adds: [gravity, friction]}\n");
+  const Output checked = cdyn({"check", good});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("the drive adds gravity, friction"));
+  EXPECT_THAT(checked.out, HasSubstr("contents of a measured effort: not stated"));
+  const Output json = cdyn({"check", good, "--json", "-"});
+  EXPECT_EQ(YAML::Load(json.out)["command_adds"].as<std::string>(), "gravity, friction");
+  const std::string bad = file("bad_robot.yaml", "profile: arm\njoints: [{name: j, efort: 1}]\n");
+  const Output refused = cdyn({"check", bad});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("efort"));
+  EXPECT_EQ(cdyn({"check", good, "--set", "rate=1"}).exit_code, 2);
+}
+
 TEST(Cli, when_examples_are_asked_for_expect_those_of_the_folder)
 {
   const fs::path folder = fs::path(file("examples")).parent_path() / "examples";
