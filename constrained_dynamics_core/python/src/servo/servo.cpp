@@ -18,6 +18,8 @@
 namespace constrained_dynamics::python
 {
 
+void bind_loop_transmission(nb::module_ & module);
+
 namespace
 {
 
@@ -466,6 +468,7 @@ void bind_servo(nb::module_ & module)
   bind_workspace(module);
   bind_input_law(module);
   bind_servo_types(module);
+  bind_loop_transmission(module);
 }
 
 }  // namespace constrained_dynamics::python
