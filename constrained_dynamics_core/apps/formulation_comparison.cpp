@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "constrained_dynamics/formulations/evaluation.hpp"
+#include "constrained_dynamics/formulations/multiplier_formulation.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "progress.hpp"
 
@@ -246,12 +247,21 @@ FormulationComparison try_formulations(const cd::Scenario & scenario)
   const cd::ConstrainedSystem system(own->constraints(), own->options());
   for (const std::string & name : cd::formulation_names(system))
   {
+    std::shared_ptr<const cd::Formulation> other = cd::make_formulation(name);
+    if (const auto * multipliers = cd::MultiplierFormulation::of(own->formulation()))
+    {
+      other = std::make_shared<cd::MultiplierFormulation>(other, multipliers->shared_forces());
+    }
+    if (!other->refusal(system).empty())
+    {
+      continue;
+    }
     ComparedFormulation formulation;
     formulation.name = name;
-    formulation.dynamics = name == own->formulation().name()
-                             ? own
-                             : std::make_shared<cd::Dynamics>(
-                                 own->constraints(), own->options(), cd::make_formulation(name));
+    formulation.dynamics =
+      name == own->formulation().name()
+        ? own
+        : std::make_shared<cd::Dynamics>(own->constraints(), own->options(), std::move(other));
     formulation.status = Solver(scenario, formulation.dynamics).solve(scenario.initial());
     comparison.formulations.push_back(std::move(formulation));
   }

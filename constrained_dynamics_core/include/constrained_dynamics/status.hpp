@@ -51,7 +51,7 @@ enum class Status : std::uint8_t
   kNotConverged,
   /// A user function threw an exception.
   kUserFunctionFailed,
-  /// Dry friction admits no motion, or more than one (Painlevé's paradox).
+  /// Dry friction or forces that depend on constraint forces admit no motion, or several motions.
   kNoUniqueSolution,
   /// No values satisfy all limits and rows at the same time.
   kInfeasible,

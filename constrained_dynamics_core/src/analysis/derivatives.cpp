@@ -12,6 +12,7 @@
 
 #include "analysis/dense_products.hpp"
 #include "analysis/solution_differentiator.hpp"
+#include "dynamics/refusal.hpp"
 
 namespace constrained_dynamics
 {
@@ -67,6 +68,7 @@ SolutionDifferentiator::SolutionDifferentiator(
   response_(static_cast<int>(n_), static_cast<int>(m_), static_cast<int>(2 * n_ + l_)),
   kinematic_factors_(static_cast<int>(nq_), static_cast<int>(n_))
 {
+  refuse_multiplier_forces(dynamics, "derivatives and linear models");
   q_.setZero(nq_);
   moved_q_.setZero(nq_);
   rates_.setZero(nq_);

@@ -10,6 +10,8 @@
 
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/dynamics/input_law.hpp"
+#include "constrained_dynamics/formulations/multiplier_formulation.hpp"
+#include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics
 {
@@ -29,7 +31,11 @@ public:
   const Dynamics & dynamics() const { return *dynamics_; }
   const System & system() const { return dynamics_->system(); }
   InputLaw * law() const { return law_.get(); }
-  const Eigen::VectorXd & inputs() const { return inputs_; }
+  /// τ of the last evaluation, also of inputs that depend on constraint forces.
+  const Eigen::VectorXd & inputs() const
+  {
+    return has_multiplier_forces_ ? WorkspaceAccess::evaluation(workspace_).inputs : inputs_;
+  }
   const Workspace & workspace() const { return workspace_; }
   Workspace & workspace() { return workspace_; }
 
@@ -81,6 +87,7 @@ private:
   std::shared_ptr<const Dynamics> dynamics_;
   std::shared_ptr<InputLaw> law_;
   bool needs_rows_;
+  bool has_multiplier_forces_;
   Workspace workspace_;
   Eigen::VectorXd inputs_;
 };
@@ -90,6 +97,7 @@ inline ControlledDynamics::ControlledDynamics(
 : dynamics_(std::move(dynamics)),
   law_(std::move(law)),
   needs_rows_(needs_rows),
+  has_multiplier_forces_(MultiplierFormulation::of(dynamics_->formulation()) != nullptr),
   workspace_(Workspace::unanalysed(*dynamics_)),
   inputs_(Eigen::VectorXd::Zero(dynamics_->system().input_count()))
 {

@@ -7,6 +7,7 @@
 
 #include <Eigen/Geometry>
 
+#include "constrained_dynamics/formulations/multiplier_formulation.hpp"
 #include "constrained_dynamics/model/control_state_system.hpp"
 #include "constraints/validation.hpp"
 #include "model/kinematic_tree.hpp"
@@ -29,6 +30,19 @@ JointReactions::JointReactions(const Dynamics & dynamics)
     for (const WrenchBodies & pair : set[i].wrench_bodies())
     {
       bodies_.push_back({body(pair.body_a), body(pair.body_b)});
+    }
+  }
+  if (const auto * multipliers = MultiplierFormulation::of(dynamics.formulation()))
+  {
+    const std::vector<MultiplierForceTarget> & targets = multipliers->forces().targets();
+    for (std::size_t k = 0; k < targets.size(); ++k)
+    {
+      const MultiplierForceTarget & target = targets[k];
+      if (target.kind == MultiplierForceTarget::Kind::kFrame)
+      {
+        const auto frame = static_cast<std::size_t>(target.index);
+        loads_.push_back({target, static_cast<Eigen::Index>(k), tree.frames[frame].body});
+      }
     }
   }
 }
@@ -63,6 +77,20 @@ Status JointReactions::update(const Workspace & workspace) noexcept CD_NONBLOCKI
   {
     relieve(bodies_[k].a, solution.wrenches[k].on_a);
     relieve(bodies_[k].b, solution.wrenches[k].on_b);
+  }
+  for (const Load & load : loads_)
+  {
+    FrameKinematics frame;
+    robot_->frame_kinematics(tree_data, load.target.index, frame);
+    const Eigen::Index axis = load.target.component % 3;
+    const Eigen::Vector3d vector =
+      MultiplierFormulation::values(workspace.formulation_data())(load.value) *
+      (load.target.in_frame_axes ? Eigen::Vector3d(frame.rotation.col(axis))
+                                 : Eigen::Vector3d(Eigen::Vector3d::Unit(axis)));
+    Wrench wrench;
+    wrench.point = frame.position;
+    (load.target.component < 3 ? wrench.force : wrench.torque) = vector;
+    relieve(load.body, wrench);
   }
   tree.sum_to_joints(tree_data, work_);
   double probe = 0.0;  // NaN if a number is not finite

@@ -7,6 +7,7 @@
 
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/formulations/evaluation.hpp"
+#include "dynamics/refusal.hpp"
 #include "formulations/kane_scratch.hpp"
 
 namespace constrained_dynamics
@@ -14,6 +15,7 @@ namespace constrained_dynamics
 
 Reduction::Reduction(const Dynamics & dynamics)
 {
+  refuse_multiplier_forces(dynamics, "the response to inputs");
   const System & system = dynamics.system();
   const Eigen::Index n = system.speed_count();
   const Eigen::Index l = system.input_count();

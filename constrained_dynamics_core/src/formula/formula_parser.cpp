@@ -418,12 +418,19 @@ private:
 
   int indexed_call(std::size_t start, const std::string & word, const FormulaSymbol & symbol)
   {
-    const std::string takes = quoted(word) + " takes one name, as in " + printable(word) + "(tool)";
+    const std::string takes = quoted(word) + " takes one name, as in " + printable(word) +
+                              "(tool), or two, which are joined by '/'";
     if (!next_is('(')) fail(start, takes);
     advance();
     const std::size_t argument_start = position_;
     if (!is_letter(peek()) && !next_is('`')) fail(position_, takes + "; found " + found());
-    const std::string argument = name();
+    std::string argument = name();
+    if (next_is(','))
+    {
+      advance();
+      if (!is_letter(peek()) && !next_is('`')) fail(position_, takes + "; found " + found());
+      argument += "/" + name();
+    }
     if (!next_is(')'))
     {
       fail(

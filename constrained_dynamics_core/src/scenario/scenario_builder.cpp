@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "constrained_dynamics/constraints/file_constraints.hpp"
+#include "constrained_dynamics/formulations/multiplier_formulation.hpp"
 #include "names.hpp"
 #include "scenario/scenario_contacts.hpp"
 #include "scenario/scenario_formulation.hpp"
 #include "scenario/scenario_initial.hpp"
 #include "scenario/scenario_keys.hpp"
+#include "scenario/scenario_multipliers.hpp"
 #include "scenario/scenario_parts.hpp"
 #include "scenario/scenario_run.hpp"
 #include "scenario/scenario_servo_start.hpp"
@@ -189,10 +191,10 @@ ConstraintSet build_rows(
     });
 }
 
-/// Formulas of the inputs, one each; "0" where none is given.
+/// Formulas of the inputs, one each; "0" where none is given, and where MultiplierForces has it.
 std::vector<std::string> read_inputs(
   const std::optional<ScenarioReader> & inputs, const std::vector<std::string> & names,
-  const SignalNames & of_state)
+  const SignalNames & of_forces)
 {
   std::vector<std::string> formulas(names.size(), "0");
   if (!inputs)
@@ -206,40 +208,28 @@ std::vector<std::string> read_inputs(
     {
       formula.fail_here("no such input" + suggest(name, names));
     }
-    check_formula(of_state, formula, formula.formula());
-    formulas[static_cast<std::size_t>(found - names.begin())] = formula.formula();
+    if (!of_forces.uses_multipliers(formula.formula()))
+    {
+      formulas[static_cast<std::size_t>(found - names.begin())] = formula.formula();
+    }
   }
   return formulas;
 }
 
-void check_wrench(const SignalNames & of_state, const ScenarioWrench & wrench)
-{
-  for (const std::string & formula : wrench.formulas)
-  {
-    try
-    {
-      of_state.check(formula);
-    }
-    catch (const std::exception & error)
-    {
-      wrench.reader.fail_here(formula + ": allowed: a formula; " + error.what());
-    }
-  }
-}
-
 void build_signals(
-  const ScenarioReader & root, const ScenarioSystem & system, const SignalNames & of_state,
+  const ScenarioReader & root, const ScenarioSystem & system, const SignalNames & of_forces,
   ScenarioParts & out)
 {
   const std::unique_ptr<const SignalNames> of_solution =
-    signal_names(root, out.dynamics->constraints(), true);
+    signal_names(root, out.dynamics->constraints(), SignalScope::kSolution);
   const auto inputs = root.find("inputs");
-  std::vector<std::string> formulas = read_inputs(inputs, system.system->input_names(), of_state);
+  std::vector<std::string> formulas = read_inputs(inputs, system.system->input_names(), of_forces);
   for (std::size_t i = 0; i < system.wrenches.size(); ++i)
   {
-    const ScenarioWrench & wrench = system.wrenches[i];
-    check_wrench(of_state, wrench);
-    formulas.insert(formulas.end(), wrench.formulas.begin(), wrench.formulas.end());
+    for (const std::string & formula : system.wrenches[i].formulas)
+    {
+      formulas.push_back(of_forces.uses_multipliers(formula) ? "0" : formula);
+    }
     out.wrenches.push_back(static_cast<int>(i));
   }
   std::vector<std::string> observed;
@@ -258,7 +248,7 @@ void build_signals(
     {
       if (inputs || !system.wrenches.empty())
       {
-        out.input_signals = std::make_shared<const SignalProgram>(of_state.compile(formulas));
+        out.input_signals = std::make_shared<const SignalProgram>(of_forces.compile(formulas));
       }
       out.observables = of_solution->compile(observed);
     });
@@ -306,13 +296,19 @@ void build_parts(
   const ScenarioSystem system = build_system(root.at("system"), initial);
   out.warnings = read_warnings(root, system);
   const ConstraintSet set = build_rows(root, system, out);
-  const std::unique_ptr<const SignalNames> of_state = signal_names(root, set, false);
+  const std::unique_ptr<const SignalNames> of_state = signal_names(root, set, SignalScope::kState);
+  const std::unique_ptr<const SignalNames> of_forces =
+    signal_names(root, set, SignalScope::kForces);
   const auto formulation = root.find("formulation");
-  const std::shared_ptr<const Formulation> solver =
+  std::shared_ptr<const Formulation> solver =
     build_formulation(formulation, {*system.system, *of_state});
+  if (auto forces = build_multiplier_forces(root, system, set, *of_forces))
+  {
+    solver = std::make_shared<const MultiplierFormulation>(std::move(solver), std::move(forces));
+  }
   out.dynamics =
     make_at(root, [&] { return std::make_shared<const Dynamics>(set, dynamics_options, solver); });
-  build_signals(root, system, *of_state, out);
+  build_signals(root, system, *of_forces, out);
   out.servo =
     read_servo(root, out.dynamics, system.robot, is_adaptive(out.run.integration.integrator));
 

@@ -146,6 +146,42 @@ void set_origin(ScenarioNode & node, const std::shared_ptr<const std::string> & 
   }
 }
 
+/// The node at the beginning of a path, which must exist; `path` is for messages.
+ScenarioNode & find_child(ScenarioNode & node, const std::string & part, const std::string & path)
+{
+  if (node.is_list())
+  {
+    return find_item(node, part, path);
+  }
+  ScenarioNode * child = node.is_map() ? node.find(part) : nullptr;
+  if (child == nullptr)
+  {
+    throw std::invalid_argument(
+      (path.empty() ? "the file" : "'" + path + "'") + " has no key '" + part + "'" +
+      suggest(part, node.keys));
+  }
+  return *child;
+}
+
+/// Takes a key out of its map, or an item out of its list.
+void remove_at(ScenarioNode & root, const std::vector<std::string> & parts)
+{
+  ScenarioNode * parent = &root;
+  std::string path;
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i)
+  {
+    parent = &find_child(*parent, parts[i], path);
+    path += (i > 0 ? "." : "") + parts[i];
+  }
+  const ScenarioNode & child = find_child(*parent, parts.back(), path);
+  const auto index = &child - parent->children.data();
+  parent->children.erase(parent->children.begin() + index);
+  if (parent->is_map())
+  {
+    parent->keys.erase(parent->keys.begin() + index);
+  }
+}
+
 }  // namespace
 
 void apply_override(ScenarioNode & root, const std::string & assignment)
@@ -154,7 +190,7 @@ void apply_override(ScenarioNode & root, const std::string & assignment)
   const std::size_t equals = find_assignment(assignment);
   if (equals == std::string::npos || equals == 0)
   {
-    throw std::invalid_argument(*origin + ": allowed: PATH=VALUE");
+    throw std::invalid_argument(*origin + ": allowed: PATH=VALUE, or PATH= to delete");
   }
   try
   {
@@ -164,6 +200,11 @@ void apply_override(ScenarioNode & root, const std::string & assignment)
     if (text.size() > kMaxScenarioSize)
     {
       throw std::invalid_argument("the value is too long");
+    }
+    if (text.find_first_not_of(" \t") == std::string::npos)
+    {
+      remove_at(root, parts);
+      return;
     }
     ScenarioNode value = parse_document(text, "value");
     set_origin(value, origin);

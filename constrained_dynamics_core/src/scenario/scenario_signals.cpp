@@ -65,7 +65,7 @@ SignalProgram::Scratch SignalProgram::make_scratch() const
 
 double SignalProgram::value_of(
   const SignalSource & source, const SystemData & data, const Solution * solution,
-  const Eigen::VectorXd * inputs, const Scratch & scratch) const noexcept CD_NONBLOCKING
+  const Eigen::VectorXd * inputs, const double * gravity) const noexcept CD_NONBLOCKING
 {
   const SystemTerms & terms = data.terms;
   FrameKinematics frame;
@@ -95,7 +95,7 @@ double SignalProgram::value_of(
       system_->frame_kinematics(data, source.index, frame);
       return frame.angular_velocity(source.component);
     case SignalSource::Kind::kGravity:
-      return scratch.gravity(source.index);
+      return gravity[source.index];
     case SignalSource::Kind::kMultiplier:
       return solution->multipliers(source.index);
     case SignalSource::Kind::kJointCoordinate:
@@ -121,15 +121,78 @@ Status SignalProgram::evaluate(
   }
   for (const int i : used_)
   {
-    scratch.variables(i) =
-      value_of(sources_[static_cast<std::size_t>(i)], data, solution, inputs, scratch);
+    scratch.variables(i) = value_of(
+      sources_[static_cast<std::size_t>(i)], data, solution, inputs, scratch.gravity.data());
   }
   program_.evaluate(scratch.variables.data(), scratch.tape.data(), scratch.values.data());
   return scratch.values.allFinite() ? Status::kOk : Status::kNonFiniteResult;
 }
 
-SignalNames::SignalNames(const ConstraintSet & set, const FormulaNames & names, bool with_solution)
-: system_(set.system()), set_(set), with_solution_(with_solution)
+std::vector<int> SignalProgram::multiplier_rows() const
+{
+  std::set<int> rows;
+  for (const int i : used_)
+  {
+    const SignalSource & source = sources_[static_cast<std::size_t>(i)];
+    if (source.kind == SignalSource::Kind::kMultiplier)
+    {
+      rows.insert(source.index);
+    }
+  }
+  return {rows.begin(), rows.end()};
+}
+
+int SignalProgram::derivative_scratch_size() const
+{
+  // Variables, gradient, tape, adjoint, gravity.
+  const int gravity = robot_ != nullptr ? robot_->speed_count() : 0;
+  return 2 * program_.variable_count() + 2 * program_.tape_size() + gravity;
+}
+
+Status SignalProgram::differentiate(
+  const SystemData & data, const std::vector<int> & rows, const ConstVectorRef & multipliers,
+  double * scratch, VectorRef values, MatrixRef derivatives) const noexcept CD_NONBLOCKING
+{
+  double * const variables = scratch;
+  double * const gradient = variables + program_.variable_count();
+  double * const tape = gradient + program_.variable_count();
+  double * const adjoint = tape + program_.tape_size();
+  double * const gravity = adjoint + program_.tape_size();
+  if (uses_gravity_)
+  {
+    robot_->gravity_torque(
+      robot_is_wrapped_ ? ControlStateSystem::wrapped_data(data) : data,
+      Eigen::Map<Eigen::VectorXd>(gravity, robot_->speed_count()));
+  }
+  const auto place = [&](const SignalSource & source)
+  { return std::lower_bound(rows.begin(), rows.end(), source.index) - rows.begin(); };
+  for (const int i : used_)
+  {
+    const SignalSource & source = sources_[static_cast<std::size_t>(i)];
+    variables[i] = source.kind == SignalSource::Kind::kMultiplier
+                     ? multipliers(place(source))
+                     : value_of(source, data, nullptr, nullptr, gravity);
+  }
+  program_.forward(variables, tape);
+  derivatives.setZero();
+  for (int output = 0; output < program_.output_count(); ++output)
+  {
+    values(output) = program_.output(tape, output);
+    program_.reverse(tape, adjoint, output, gradient);
+    for (const int i : program_.variables_of(output))
+    {
+      const SignalSource & source = sources_[static_cast<std::size_t>(i)];
+      if (source.kind == SignalSource::Kind::kMultiplier)
+      {
+        derivatives(output, place(source)) = gradient[i];
+      }
+    }
+  }
+  return values.allFinite() && derivatives.allFinite() ? Status::kOk : Status::kNonFiniteResult;
+}
+
+SignalNames::SignalNames(const ConstraintSet & set, const FormulaNames & names, SignalScope scope)
+: system_(set.system()), set_(set), scope_(scope)
 {
   using Kind = SignalSource::Kind;
   const System & system = system_;
@@ -168,9 +231,13 @@ SignalNames::SignalNames(const ConstraintSet & set, const FormulaNames & names, 
   {
     functions.emplace_back("gravity");
   }
-  if (with_solution)
+  if (scope != SignalScope::kState)
   {
-    functions.insert(functions.end(), {"lambda", "input"});
+    functions.emplace_back("lambda");
+  }
+  if (scope == SignalScope::kSolution)
+  {
+    functions.emplace_back("input");
     add("kinetic_energy", Kind::kKineticEnergy, 0);
     add("potential_energy", Kind::kPotentialEnergy, 0);
   }
@@ -219,14 +286,7 @@ std::optional<int> SignalNames::resolve(const std::string & function, const std:
   }
   if (function == "lambda")
   {
-    for (int row = 0; row < set_.row_count(); ++row)
-    {
-      if (set_.row_name(row) == argument)
-      {
-        return place({Kind::kMultiplier, row, 0});
-      }
-    }
-    return std::nullopt;
+    return multiplier(argument);
   }
   if (function == "joint")
   {
@@ -262,6 +322,37 @@ std::optional<int> SignalNames::joint_coordinate(const std::string & argument)
   return std::nullopt;
 }
 
+/// `<constraint>/<row>`, or the name of a constraint of one row.
+int SignalNames::multiplier(const std::string & argument)
+{
+  std::vector<std::string> names;
+  for (int row = 0; row < set_.row_count(); ++row)
+  {
+    names.push_back(set_.row_name(row));
+    if (names.back() == argument)
+    {
+      return place({SignalSource::Kind::kMultiplier, row, 0});
+    }
+  }
+  for (int i = 0; i < set_.size(); ++i)
+  {
+    if (set_[i].name() == argument && set_[i].row_count() == 1)
+    {
+      return place({SignalSource::Kind::kMultiplier, set_.row_offset(i), 0});
+    }
+    if (set_[i].name() == argument)
+    {
+      throw std::invalid_argument(
+        "constraint '" + argument + "' has " + std::to_string(set_[i].row_count()) +
+        " rows; allowed: one of them, such as lambda(" + argument + ", " +
+        set_[i].rows().front().label + ")");
+    }
+    names.push_back(set_[i].name());
+  }
+  throw std::invalid_argument(
+    "'lambda' knows no row '" + argument + "'" + detail::suggestion(argument, names));
+}
+
 void SignalNames::add_definition(const std::string & name, const std::string & formula)
 {
   context_.add_definition(name, formula);
@@ -272,12 +363,26 @@ void SignalNames::check(const std::string & formula) const
   const FormulaProgram program(context_, {formula});
   for (const int i : program.variables_of(0))
   {
-    if (!with_solution_ && sources_[static_cast<std::size_t>(i)].needs_solution())
+    const SignalSource & source = sources_[static_cast<std::size_t>(i)];
+    const bool is_allowed =
+      scope_ == SignalScope::kSolution || !source.needs_solution() ||
+      (scope_ == SignalScope::kForces && source.kind == SignalSource::Kind::kMultiplier);
+    if (!is_allowed)
     {
       throw std::invalid_argument(
         "it uses accelerations; allowed: time, coordinates, rates, speeds, frames, gravity");
     }
   }
+}
+
+bool SignalNames::uses_multipliers(const std::string & formula) const
+{
+  const FormulaProgram program(context_, {formula});
+  const std::vector<int> & used = program.variables_of(0);
+  return std::any_of(
+    used.begin(), used.end(),
+    [&](int i)
+    { return sources_[static_cast<std::size_t>(i)].kind == SignalSource::Kind::kMultiplier; });
 }
 
 SignalProgram SignalNames::compile(const std::vector<std::string> & formulas) const
@@ -322,12 +427,12 @@ void add_definitions(const ScenarioReader & root, SignalNames & names)
 }  // namespace
 
 std::unique_ptr<const SignalNames> signal_names(
-  const ScenarioReader & root, const ConstraintSet & set, bool with_solution)
+  const ScenarioReader & root, const ConstraintSet & set, SignalScope scope)
 {
   std::unique_ptr<SignalNames> names;
   try
   {
-    names = std::make_unique<SignalNames>(set, root.scope().names, with_solution);
+    names = std::make_unique<SignalNames>(set, root.scope().names, scope);
   }
   catch (const std::exception & error)
   {

@@ -56,7 +56,15 @@ struct SignalSource
   bool needs_solution() const;
 };
 
-/// Formulas of the state and, given a solution, of the results of the solve: values only.
+/// What formulas may use besides parameters, definitions and the state.
+enum class SignalScope
+{
+  kState,     ///< nothing
+  kForces,    ///< multipliers, on which forces may depend
+  kSolution,  ///< accelerations, multipliers, inputs and energies
+};
+
+/// Formulas of the state and, given a solution, of the results of the solve.
 class SignalProgram
 {
 public:
@@ -83,10 +91,20 @@ public:
     const SystemData & data, const Solution * solution, const Eigen::VectorXd * inputs,
     Scratch & scratch) const noexcept CD_NONBLOCKING;
 
+  /// Rows whose multipliers the formulas use, ascending.
+  std::vector<int> multiplier_rows() const;
+  int derivative_scratch_size() const;
+  /// Values and derivatives by the multipliers of `multiplier_rows`, of formulas of the scope
+  /// kForces. Statuses: kOk, kNonFiniteResult. Real-time safe: yes.
+  /// @param rows multiplier_rows(). @param multipliers of these rows.
+  [[nodiscard]] Status differentiate(
+    const SystemData & data, const std::vector<int> & rows, const ConstVectorRef & multipliers,
+    double * scratch, VectorRef values, MatrixRef derivatives) const noexcept CD_NONBLOCKING;
+
 private:
   double value_of(
     const SignalSource & source, const SystemData & data, const Solution * solution,
-    const Eigen::VectorXd * inputs, const Scratch & scratch) const noexcept CD_NONBLOCKING;
+    const Eigen::VectorXd * inputs, const double * gravity) const noexcept CD_NONBLOCKING;
 
   const System * system_ = nullptr;
   std::vector<const JointCoordinates *> joints_;  // of the constraints; null for other types
@@ -102,9 +120,8 @@ private:
 class SignalNames
 {
 public:
-  /// @param with_solution whether formulas may use accelerations, multipliers, inputs and energies.
   /// @throw std::invalid_argument for parameters whose name is taken.
-  SignalNames(const ConstraintSet & set, const FormulaNames & names, bool with_solution);
+  SignalNames(const ConstraintSet & set, const FormulaNames & names, SignalScope scope);
   SignalNames(const SignalNames &) = delete;
   SignalNames & operator=(const SignalNames &) = delete;
 
@@ -112,16 +129,19 @@ public:
   void add_definition(const std::string & name, const std::string & formula);
   /// Refuses a formula that cannot be read or uses what is not known. @throw std::invalid_argument
   void check(const std::string & formula) const;
+  /// Whether a formula that was checked uses multipliers.
+  bool uses_multipliers(const std::string & formula) const;
   SignalProgram compile(const std::vector<std::string> & formulas) const;
 
 private:
   std::optional<int> resolve(const std::string & function, const std::string & argument);
   std::optional<int> joint_coordinate(const std::string & argument);
+  int multiplier(const std::string & argument);
   int place(SignalSource source);
 
   const System & system_;
   const ConstraintSet & set_;
-  bool with_solution_;
+  SignalScope scope_;
   FormulaContext context_;
   std::vector<SignalSource> sources_;
   std::map<std::tuple<int, int, int>, int> places_;
@@ -130,7 +150,7 @@ private:
 /// The names for signals of a scenario, with its definitions, over the rows of `set`, which must
 /// outlive them.
 std::unique_ptr<const SignalNames> signal_names(
-  const ScenarioReader & root, const ConstraintSet & set, bool with_solution);
+  const ScenarioReader & root, const ConstraintSet & set, SignalScope scope);
 
 /// SignalNames::check for a formula at a place of the file.
 void check_formula(

@@ -150,7 +150,8 @@ std::vector<ScenarioWrench> read_wrenches(const ScenarioReader & reader, SceneDe
     wrench.frame = item.at("frame").name();
     wrench.expressed_in_frame =
       item.has("expressed_in") && item.at("expressed_in").choice({"world", "frame"}) == "frame";
-    ScenarioWrench formulas{item, {"0", "0", "0", "0", "0", "0"}};
+    ScenarioWrench formulas{
+      item, {"0", "0", "0", "0", "0", "0"}, wrench.frame, wrench.expressed_in_frame};
     for (const std::size_t part : {std::size_t{0}, std::size_t{1}})
     {
       if (const auto vector = item.find(part == 0 ? "force" : "torque"))

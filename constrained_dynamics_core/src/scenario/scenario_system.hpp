@@ -24,6 +24,16 @@ struct ScenarioWrench
 {
   ScenarioReader reader;
   std::array<std::string, 6> formulas;
+  std::string frame;
+  bool in_frame_axes = false;
+};
+
+/// A force of a textbook system that depends on constraint forces.
+struct ScenarioMultiplierForce
+{
+  ScenarioReader reader;
+  std::string target;  ///< coordinate or speed
+  std::string formula;
 };
 
 /// The system of a scenario; one of `robot` and `textbook` is null. With control states these two
@@ -34,6 +44,7 @@ struct ScenarioSystem
   const RigidBodySystem * robot = nullptr;
   const AnalyticSystem * textbook = nullptr;
   std::vector<ScenarioWrench> wrenches;  ///< in the order of their indices
+  std::vector<ScenarioMultiplierForce> multiplier_forces;
   /// Constraints that files state: the robot descriptions, and those of `closed_loops`.
   std::vector<FileConstraint> file_constraints;
 };

@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "scenario/scenario_multipliers.hpp"
 #include "scenario/scenario_system_parts.hpp"
 
 namespace constrained_dynamics
@@ -138,9 +139,20 @@ ScenarioSystem build_textbook(
   {
     description.speeds = read_formulas(*speeds);
   }
+  ScenarioSystem result;
   if (const auto force = reader.find("force"))
   {
-    description.force = read_formulas(*force);
+    for (const auto & [name, formula] : force->entries())
+    {
+      if (calls_lambda(formula.formula()))
+      {
+        result.multiplier_forces.push_back({formula, name, formula.formula()});
+      }
+      else
+      {
+        description.force.push_back({name, formula.formula()});
+      }
+    }
   }
   if (const auto inputs = reader.find("inputs"))
   {
@@ -152,7 +164,6 @@ ScenarioSystem build_textbook(
   const ControlStates states = read_control_states(reader);
   add_control_coordinates(states.second, description);
   description.regular_coordinates = read_regular_coordinates(description.coordinates, initial);
-  ScenarioSystem result;
   try
   {
     const auto system = make_analytic_system(description);

@@ -60,7 +60,7 @@ ScenarioNode parse_document(const std::string & text, const std::string & source
 /// keys and within the limits above.
 ScenarioNode parse_scenario(const std::string & text, const std::string & source);
 
-/// Applies one `path=value` to the tree.
+/// Applies one `path=value` to the tree; an empty value deletes the key or item.
 /// @throw std::invalid_argument "--set path=value: …".
 void apply_override(ScenarioNode & root, const std::string & assignment);
 

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "constrained_dynamics/formulations/multiplier_formulation.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -95,6 +97,14 @@ SimulatedPlant::SimulatedPlant(
   options_(options),
   law_(std::make_shared<CommandLaw>(scenario.system().input_count(), scenario.make_input_law()))
 {
+  const auto * multipliers = MultiplierFormulation::of(scenario.dynamics()->formulation());
+  if (multipliers && multipliers->forces().has_target(MultiplierForceTarget::Kind::kInput))
+  {
+    throw std::invalid_argument(
+      "commands replace 'inputs', but one of them depends on constraint forces ('lambda'); "
+      "allowed: "
+      "'lambda' in 'force' and 'external'");
+  }
   demand_positive("step", options.step);
   demand_positive("largest_period", options.largest_period);
   demand_positive("drive_bandwidth", options.drive_bandwidth);

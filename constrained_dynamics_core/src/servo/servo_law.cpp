@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "dynamics/refusal.hpp"
 #include "names.hpp"
 #include "servo/limited_controls.hpp"
 #include "servo/motion_bounds.hpp"
@@ -77,6 +78,7 @@ ServoLaw::ServoLaw(
   tasks_(std::move(tasks)),
   options_(std::move(options))
 {
+  refuse_multiplier_forces(*passive_, "a servo law");
   const System & system = passive_->system();
   if (tasks_.empty())
   {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "constrained_dynamics/formulations/multiplier_formulation.hpp"
 #include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics
@@ -49,6 +50,10 @@ RunBook::RunBook(const Dynamics & dynamics, const ContactSet & contacts)
 : dynamics_(dynamics),
   is_baumgarte_(dynamics.options().stabilisation.kind == Stabilisation::Kind::kBaumgarte)
 {
+  if (const auto * multipliers = MultiplierFormulation::of(dynamics.formulation()))
+  {
+    multiplier_forces_ = &multipliers->forces();
+  }
   const ConstraintSet & set = dynamics.constraints();
   for (int row = 0; row < set.row_count(); ++row)
   {
@@ -133,6 +138,13 @@ void RunBook::measure(const Eigen::VectorXd & inputs, Workspace & workspace) noe
   if (!balance_.available)
   {
     return;
+  }
+  if (multiplier_forces_ != nullptr)
+  {
+    const FormulationData & data = workspace.formulation_data();
+    multiplier_forces_->add_power(
+      workspace.system_data(), MultiplierFormulation::values(data),
+      MultiplierFormulation::directions(data), power);
   }
   const auto book = [this](Work kind) -> double &
   { return last_.power[static_cast<std::size_t>(kind)]; };

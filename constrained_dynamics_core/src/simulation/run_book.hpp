@@ -15,6 +15,8 @@
 namespace constrained_dynamics
 {
 
+class MultiplierForces;
+
 /// Books the energy of a run and the error of its steps, from evaluations that the integrator makes
 /// anyway (E30, E31).
 ///
@@ -114,6 +116,7 @@ private:
   void add_work(const std::array<double, kWorkKinds> & work) noexcept;
 
   const Dynamics & dynamics_;
+  const MultiplierForces * multiplier_forces_ = nullptr;  // null: none
   std::vector<int> constraint_of_row_;
   std::vector<RowLevel> level_of_row_;
   std::vector<char> is_friction_row_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "contact/tolerances.hpp"
+#include "dynamics/refusal.hpp"
 #include "simulation/fixed_stepper.hpp"
 #include "simulation/moreau_step.hpp"
 #include "simulation/simulation_core.hpp"
@@ -102,6 +103,10 @@ SimulationCore::SimulationCore(
   ended_(static_cast<std::size_t>(event_count(model_)), 0),
   run_book_(std::make_unique<RunBook>(controlled_.dynamics(), *model_.set))
 {
+  if (!model_.is_empty())
+  {
+    refuse_multiplier_forces(controlled_.dynamics(), "contacts and dry friction");
+  }
   const Eigen::Index n = system().speed_count();
   const Eigen::Index size = system().coordinate_count() + n;
   state_.q = system().neutral_coordinates();

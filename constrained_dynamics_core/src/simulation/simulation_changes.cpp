@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "contact/tolerances.hpp"
+#include "dynamics/refusal.hpp"
 #include "simulation/simulation_core.hpp"
 
 namespace constrained_dynamics
@@ -87,6 +88,10 @@ void SimulationCore::record(const ContactEvent & event) noexcept CD_NONBLOCKING
 
 void SimulationCore::schedule(std::vector<ScheduledChange> changes)
 {
+  if (!changes.empty())
+  {
+    refuse_multiplier_forces(dynamics(), "scheduled changes");
+  }
   const int count = dynamics().constraints().size();
   const Eigen::Index speeds = system().speed_count();
   for (const ScheduledChange & change : changes)

@@ -577,6 +577,20 @@ TEST(Scenario, when_values_are_set_expect_them_instead)
   EXPECT_EQ(read(text, {"name=other"}).name(), "other");
 }
 
+TEST(Scenario, when_value_of_set_is_empty_expect_key_deleted)
+{
+  const std::string text = std::string(kParticle) +
+                           "  inputs: {push: {x: 1}}\n"
+                           "inputs: {push: 1}\n"
+                           "constraints: [{name: c, type: formula, level: velocity, rows: [dy]},\n"
+                           "              {name: d, type: formula, level: velocity, rows: [dx]}]\n";
+  EXPECT_EQ(row_names(read(text, {"constraints.c="})), "d/row_1:velocity");
+  EXPECT_EQ(row_names(read(text, {"constraints.0="})), "d/row_1:velocity");
+  EXPECT_EQ(row_names(read(text, {"constraints="})), "");
+  EXPECT_NEAR(solve(read(text, {"constraints.d=", "inputs="})).udot(0), 0.0, kRounding);
+  EXPECT_NEAR(solve(read(text, {"constraints.d=", "inputs.push="})).udot(0), 0.0, kRounding);
+}
+
 TEST(Scenario, when_path_of_set_is_bad_expect_it_named)
 {
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -596,6 +610,9 @@ TEST(Scenario, when_path_of_set_is_bad_expect_it_named)
     {"run.until=abc", "run.until: abc"},
     {"initial.q.zz=1", "initial.q.zz: no such name"},
     {"run=1", "allowed: a map"},
+    {"servo=", "the file has no key 'servo'"},
+    {"constraints.c.activ=", "'constraints.c' has no key 'activ'"},
+    {"constraints.x=", "has no item 'x'"},
     {"formulation=minimal", "allowed: auto, kane_nonminimal"},
   };
   const std::string text = std::string(kParticle) +

@@ -8,6 +8,7 @@
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/dynamics/workspace.hpp"
 #include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/formulations/multiplier_forces.hpp"
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 #include "constrained_dynamics/status.hpp"
 
@@ -59,9 +60,18 @@ private:
     int b;
   };
 
+  /// A component of a wrench that depends on constraint forces.
+  struct Load
+  {
+    MultiplierForceTarget target;
+    Eigen::Index value;
+    int body;
+  };
+
   const RigidBodySystem * robot_;
   bool is_wrapped_;
   std::vector<Bodies> bodies_;
+  std::vector<Load> loads_;
   std::vector<Wrench> work_;
   std::vector<Wrench> wrenches_;
 };

@@ -30,7 +30,7 @@ struct ReductionParts
 /// rows and of the reduced inertia A2 Q A2ᵀ (E4, E5):
 ///     u̇ = u̇_0 + Y τ,   Y = A2ᵀ (A2 Q A2ᵀ)⁻¹ A2 G,   λ = λ_0 + Λ τ.            (E24)
 /// Filled by Dynamics::reduce. Only the constructor allocates; use one per thread. It also serves
-/// another Dynamics of the same sizes.
+/// another Dynamics of the same sizes. @throw std::invalid_argument for a MultiplierFormulation.
 class CONSTRAINED_DYNAMICS_EXPORT Reduction
 {
 public:

@@ -18,6 +18,8 @@
 namespace constrained_dynamics::python
 {
 
+void bind_loop_transmission(nb::module_ & module);
+
 namespace
 {
 
@@ -381,6 +383,7 @@ void bind_servo(nb::module_ & module)
   bind_law(module);
   bind_workspace(module);
   bind_servo_types(module);
+  bind_loop_transmission(module);
 }
 
 }  // namespace constrained_dynamics::python
