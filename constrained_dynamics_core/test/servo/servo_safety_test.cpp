@@ -338,10 +338,10 @@ TEST(ServoSafety, when_a_law_is_built_from_nonsense_expect_words)
 TEST(ServoSafety, when_limited_controls_overflow_expect_no_solution)
 {
   const Scenario scenario = Scenario::from_text(
-    "name: overflow\nsystem:\n  coordinates: [x, y, z]\n"
-    "  kinetic: (dx^2 + dy^2 + dz^2)/2\n  inputs: {motor: {x: 1, y: 1e303, z: 1}}\n"
+    "name: overflow\nsystem:\n  coordinates: [x, y, z, p]\n"
+    "  kinetic: (dx^2 + dy^2 + dz^2 + dp^2)/2\n  inputs: {motor: {x: 1, y: exp(p), z: 1}}\n"
     "constraints: [{name: wall, type: formula, level: position, rows: {n: z}}]\n"
-    "initial: {q: {x: 0, y: 0, z: 0}}\n");
+    "initial: {q: {x: 0, y: 0, z: 0, p: 0}}\n");
   const auto law_with = [&](double least_push)
   {
     ServoOptions options;
@@ -353,11 +353,12 @@ TEST(ServoSafety, when_limited_controls_overflow_expect_no_solution)
     return std::make_unique<ServoLaw>(
       scenario.dynamics(), std::vector<ServoTask>{task}, options);
   };
-  const State & state = scenario.initial();
+  State state = scenario.initial();
+  state.q(3) = 698.0;  // e^698 = 1.4e303
   for (const double least_push : {0.5, 1e6})
   {
     const auto law = law_with(least_push);
-    ServoWorkspace servo(*law, state);
+    ServoWorkspace servo(*law, scenario.initial());
     servo.reference(0).acceleration << 1.0;
     const Status status = law->evaluate(0.0, state.q, state.u, servo);
     const Solution & solution = servo.dynamics().solution();
