@@ -82,7 +82,7 @@ SolutionDifferentiator::SolutionDifferentiator(
     vector->setZero(m_);
   }
   for (Eigen::VectorXd * vector :
-       {&scale_, &size_, &weight_, &multipliers_, &range_multipliers_, &row_multipliers_})
+       {&scale_, &size_, &weight_, &multipliers_, &range_multipliers_, &row_multipliers_, &given_})
   {
     vector->setZero(m_);
   }
@@ -199,6 +199,7 @@ void SolutionDifferentiator::gather(const Call & call) noexcept
   const Solution & solution = call.workspace.solution();
   const std::vector<int> & driven = call.dynamics.system().driven_speeds();
   acceleration_ = solution.acceleration;
+  given_ = call.evaluation.given_multipliers;
   if (!finds_inertia(call))
   {
     mass_matrix_ = call.evaluation.system_data->terms.mass_matrix;
@@ -246,19 +247,37 @@ void SolutionDifferentiator::gather(const Call & call) noexcept
   range_multipliers_.head(count_) = multipliers_.head(count_);
   if (redundant_)
   {
+    Eigen::VectorXd & force = eta_;  // free until the multipliers are turned
+    force = solution.constraint_force;
+    for (Eigen::Index row = 0; row < m_; ++row)
+    {
+      if (place_(row) < 0 && given_(row) != 0.0)
+      {
+        force -= given_(row) * rows.jacobian.row(row).transpose();
+      }
+    }
     response_.factorisation().multipliers(
-      solution.constraint_force, size_.head(count_), range_multipliers_.head(count_));
+      force, size_.head(count_), range_multipliers_.head(count_));
   }
   spread_multipliers(range_multipliers_);
 }
 
-/// Multipliers of all rows from those of the active ones.
+/// Multipliers of all rows: those of the active ones, and those that are given to the others.
 void SolutionDifferentiator::spread_multipliers(const Eigen::VectorXd & active) noexcept
 {
   for (Eigen::Index row = 0; row < m_; ++row)
   {
-    row_multipliers_(row) = place_(row) >= 0 ? active(place_(row)) : 0.0;
+    row_multipliers_(row) = place_(row) >= 0 ? active(place_(row)) : given_(row);
   }
+}
+
+/// Whether a constraint is active or exerts given multipliers.
+bool SolutionDifferentiator::acts(const Call & call, int constraint) const noexcept
+{
+  const ConstraintSet & set = call.dynamics.constraints();
+  const Eigen::Index offset = set.row_offset(constraint);
+  return call.workspace.is_active(constraint) ||
+         (given_.segment(offset, set[constraint].row_count()).array() != 0.0).any();
 }
 
 /// Derivatives of φ, φ̇ and ψ.

@@ -65,6 +65,7 @@ private:
   Status solve_here(const Call & call) noexcept;
   void gather(const Call & call) noexcept;
   void spread_multipliers(const Eigen::VectorXd & active) noexcept;
+  bool acts(const Call & call, int constraint) const noexcept;
 
   // term_derivatives.cpp
   Status differentiate_terms(
@@ -120,6 +121,7 @@ private:
   Eigen::VectorXd multipliers_;
   Eigen::VectorXd range_multipliers_;
   Eigen::VectorXd row_multipliers_;  // of all rows
+  Eigen::VectorXd given_;            // multipliers of all rows, see Workspace::given_multipliers
   bool redundant_ = false;
 
   TermDerivatives terms_;

@@ -79,9 +79,16 @@ void SolutionDifferentiator::differentiate_analytic(
       out.residual_q.middleRows(offset, count), out.residual_u.middleRows(offset, count),
       out.velocity_q.middleRows(offset, count), out.force_q, out.force_u};
     out.constraint_is_analytic[static_cast<std::size_t>(i)] =
-      !call.workspace.is_active(i) ||
+      !acts(call, i) ||
       set[i].differentiate(
         data, out.system, row_multipliers_.segment(offset, count), call.evaluation.scratch, block);
+    if (!call.workspace.is_active(i))
+    {
+      // Its force acts, its rows do not.
+      block.residual_q.setZero();
+      block.residual_u.setZero();
+      block.velocity_q.setZero();
+    }
   }
 }
 

@@ -12,8 +12,9 @@ namespace constrained_dynamics
 {
 
 // Aᵀ δλ = δF^c − ∂(Aᵀ) λ, with λ the multipliers themselves in place of those in the range. With
-// redundant rows the split with the least ‖W λ‖ also turns with the left null space Z of A: from
-// ZᵀW²λ = 0 and Aᵀ δZ = −∂(Aᵀ) Z follows ZᵀW² δλ = Zᵀ ∂(A) η, A η = W²λ.
+// redundant rows the split with the least ‖W (λ − λ_given)‖ also turns with the left null space Z of
+// A: from ZᵀW²(λ − λ_given) = 0 and Aᵀ δZ = −∂(Aᵀ) Z follows ZᵀW² δλ = Zᵀ ∂(A) η with
+// A η = W²(λ − λ_given).
 Status SolutionDifferentiator::turn_multipliers(
   const Call & call, SolutionDerivatives & out) noexcept
 {
@@ -21,7 +22,10 @@ Status SolutionDifferentiator::turn_multipliers(
   const Eigen::Index r = factorisation.rank();
   const Eigen::Index null = count_ - r;
   auto weighted = range_multipliers_.head(count_);  // not needed any more
-  weighted = weight_.head(count_).cwiseAbs2().cwiseProduct(multipliers_.head(count_));
+  for (Eigen::Index k = 0; k < count_; ++k)
+  {
+    weighted(k) = weight_(k) * weight_(k) * (multipliers_(k) - given_(active_(k)));
+  }
   auto dependent = eta_dependent_.head(r);
   factorisation.particular(weighted, dependent);
   eta_.setZero();

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "dynamics/workspace_impl.hpp"
 #include "servo/servo_cycle.hpp"
 
 // Limits of inputs and forces (E25), of positions and velocities (E32).
@@ -56,7 +57,9 @@ bool ServoCycle::keeps_limits() noexcept
 
 void ServoCycle::find_forces() noexcept
 {
+  // The solution that the cones were checked with is not that of the controls.
   m_.is_solved = false;
+  WorkspaceAccess::evaluation(m_.passive).forget(Evaluation::kSolution);
   if (!m_.has_forces && !law_.options().cones.empty())
   {
     // As the cycle began, so that it succeeds as then.

@@ -333,6 +333,49 @@ TEST(ServoSafety, when_a_law_is_built_from_nonsense_expect_words)
   EXPECT_THAT(refusal({task}, {}), HasSubstr("3 × 3"));
 }
 
+// One motor moves three masses: a task asks for 1 N, a cone for 1e6 N, and with these the third mass
+// overflows. The solution for 1 N, which the cone was checked with, must not be taken for the result.
+TEST(ServoSafety, when_limited_controls_overflow_expect_no_solution)
+{
+  const Scenario scenario = Scenario::from_text(
+    "name: overflow\nsystem:\n  coordinates: [x, y, z, p]\n"
+    "  kinetic: (dx^2 + dy^2 + dz^2 + dp^2)/2\n  inputs: {motor: {x: 1, y: exp(p), z: 1}}\n"
+    "constraints: [{name: wall, type: formula, level: position, rows: {n: z}}]\n"
+    "initial: {q: {x: 0, y: 0, z: 0, p: 0}}\n");
+  const auto law_with = [&](double least_push)
+  {
+    ServoOptions options;
+    options.cones = {{"wall", "n", {}, 0.5, least_push, 1.0}};
+    const ServoTask task{
+      std::make_shared<RowServo>(std::make_shared<FormulaConstraint>(
+        "x", scenario.system(), RowLevel::kPosition, std::vector<std::string>{"x"})),
+      ErrorDynamics{}, 0};
+    return std::make_unique<ServoLaw>(
+      scenario.dynamics(), std::vector<ServoTask>{task}, options);
+  };
+  State state = scenario.initial();
+  state.q(3) = 698.0;  // e^698 = 1.4e303
+  for (const double least_push : {0.5, 1e6})
+  {
+    const auto law = law_with(least_push);
+    ServoWorkspace servo(*law, scenario.initial());
+    servo.reference(0).acceleration << 1.0;
+    const Status status = law->evaluate(0.0, state.q, state.u, servo);
+    const Solution & solution = servo.dynamics().solution();
+    if (least_push < 1.0)
+    {
+      ASSERT_EQ(status, Status::kOk);
+      EXPECT_NEAR(solution.multipliers(0), -1.0, 1e-12);
+      EXPECT_NEAR(servo.result().inputs(0), 1.0, 1e-12);
+      continue;
+    }
+    EXPECT_EQ(status, Status::kNonFiniteResult);
+    EXPECT_TRUE(solution.acceleration.array().isNaN().all()) << solution.acceleration.transpose();
+    EXPECT_TRUE(solution.multipliers.array().isNaN().all()) << solution.multipliers.transpose();
+    EXPECT_EQ(servo.result().inputs(0), 0.0);
+  }
+}
+
 TEST(ServoSafety, when_cycling_in_all_modes_expect_no_allocation_and_no_lock)
 {
   if (!counts_allocations())

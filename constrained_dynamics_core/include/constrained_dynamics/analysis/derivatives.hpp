@@ -20,7 +20,9 @@
 namespace constrained_dynamics
 {
 
-/// Derivatives of a Solution, in the order of the set; rows of inactive constraints are 0.
+/// Derivatives of a Solution, in the order of the set; rows of inactive constraints are 0. Given
+/// multipliers (Workspace::given_multipliers) are constant; the force that they exert changes with
+/// the state.
 ///
 /// Columns of `…_q` are directions of the coordinates: column k is the derivative along δq = C e_k,
 /// the motion of speed k. The elements of a quaternion cannot be varied independently, so ∂/∂q
@@ -51,7 +53,7 @@ struct SolutionDerivatives
 
   bool system_is_analytic = false;  ///< whether the system's part is analytic
   std::vector<bool>
-    constraint_is_analytic;  ///< analytic or inactive; others use finite differences
+    constraint_is_analytic;  ///< analytic or without force; others use finite differences
 
   /// Takes the memory for n speeds, m rows, l inputs and a number of constraints, all zero.
   void resize(

@@ -267,9 +267,9 @@ public:
   /// The same with zero rates: the task stops where it is. Real-time safe: yes.
   [[nodiscard]] Status hold(int task, ServoWorkspace & workspace) const noexcept CD_NONBLOCKING;
 
-  /// One cycle: terms, passive rows, servo rows, controls and forces. The result and
-  /// workspace.dynamics().solution() are untouched unless has_output(status). (Where limited
-  /// controls overflow, the solution is that of the controls without limits.)
+  /// One cycle: terms, passive rows, servo rows, controls and forces. The result is untouched
+  /// unless has_output(status), and workspace.dynamics() then has no solution at the new state
+  /// (NaN).
   /// Statuses with output: kOk, kSingular (damped, or the passive rows are singular), kInconsistent
   /// (no controls realise the rows), kLimited. Without output: those of Dynamics::reduce and
   /// ServoConstraint::evaluate, and kSizeMismatch for gains or an external null vector of the wrong
