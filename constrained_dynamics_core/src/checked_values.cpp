@@ -24,11 +24,6 @@ std::string number(double value)
 
 }  // namespace
 
-void throw_invalid(const std::string & owner, const std::string & message)
-{
-  throw std::invalid_argument(owner + ": " + message);
-}
-
 Eigen::Vector3d checked_direction(
   const std::string & owner, const std::string & what, const Eigen::Vector3d & vector)
 {

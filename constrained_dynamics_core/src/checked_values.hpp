@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include <Eigen/Core>
@@ -10,8 +12,15 @@
 namespace constrained_dynamics
 {
 
-/// @throw std::invalid_argument always: "owner: message".
-[[noreturn]] void throw_invalid(const std::string & owner, const std::string & message);
+/// @throw std::invalid_argument always: the owner, a colon, and the parts one after the other.
+template <typename... Parts>
+[[noreturn]] void throw_invalid(const std::string & owner, const Parts &... parts)
+{
+  std::ostringstream message;
+  message << owner << ": ";
+  (message << ... << parts);
+  throw std::invalid_argument(message.str());
+}
 
 /// The unit vector along `vector`.
 /// @param owner e.g. "constraint 'wall'"; @param what e.g. "normal".

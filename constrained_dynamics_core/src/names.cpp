@@ -43,18 +43,24 @@ std::size_t edit_distance(std::string_view a, std::string_view b)
 
 }  // namespace
 
+int find_name(const std::vector<std::string> & names, const std::string & name)
+{
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+}
+
 bool contains(const std::vector<std::string> & names, const std::string & name)
 {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return find_name(names, name) >= 0;
 }
 
 int index_of_name(
   const std::string & what, const std::string & name, const std::vector<std::string> & names)
 {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end())
+  const int found = find_name(names, name);
+  if (found >= 0)
   {
-    return static_cast<int>(found - names.begin());
+    return found;
   }
   constexpr std::size_t kMostListed = 40;
   throw std::invalid_argument(

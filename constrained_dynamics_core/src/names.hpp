@@ -17,6 +17,9 @@ namespace constrained_dynamics
 int index_of_name(
   const std::string & what, const std::string & name, const std::vector<std::string> & names);
 
+/// Index of `name` in `names`; -1: it is not there.
+int find_name(const std::vector<std::string> & names, const std::string & name);
+
 /// Whether `name` is among `names`.
 bool contains(const std::vector<std::string> & names, const std::string & name);
 

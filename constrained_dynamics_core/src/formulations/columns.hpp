@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <cstring>
+
 #include <Eigen/Core>
 
 #include "constrained_dynamics/types.hpp"
@@ -16,12 +18,18 @@
 namespace constrained_dynamics::columns
 {
 
-/// Four numbers, aligned or not.
-using Pack = double __attribute__((vector_size(32), aligned(8), may_alias));
+/// Four numbers.
+using Pack = double __attribute__((vector_size(32), aligned(8)));
 inline constexpr Eigen::Index kPack = 4;
 
-inline const Pack & pack(const double * x) noexcept { return *reinterpret_cast<const Pack *>(x); }
-inline Pack & pack(double * x) noexcept { return *reinterpret_cast<Pack *>(x); }
+/// Four numbers of an array, aligned or not: one instruction.
+inline Pack load(const double * x) noexcept
+{
+  Pack pack;
+  std::memcpy(&pack, x, sizeof(pack));
+  return pack;
+}
+inline void store(double * x, Pack pack) noexcept { std::memcpy(x, &pack, sizeof(pack)); }
 
 /// aᵀ b.
 inline double dot(const double * a, const double * b, Eigen::Index count) noexcept
@@ -30,7 +38,7 @@ inline double dot(const double * a, const double * b, Eigen::Index count) noexce
   Eigen::Index i = 0;
   for (; i + kPack <= count; i += kPack)
   {
-    packs += pack(a + i) * pack(b + i);
+    packs += load(a + i) * load(b + i);
   }
   double sum = (packs[0] + packs[2]) + (packs[1] + packs[3]);
   for (; i < count; ++i)
@@ -46,7 +54,7 @@ inline void scale(double * y, double s, Eigen::Index count) noexcept
   Eigen::Index i = 0;
   for (; i + kPack <= count; i += kPack)
   {
-    pack(y + i) *= s;
+    store(y + i, load(y + i) * s);
   }
   for (; i < count; ++i)
   {
@@ -60,7 +68,7 @@ inline void add(double * y, double s, const double * x, Eigen::Index count) noex
   Eigen::Index i = 0;
   for (; i + kPack <= count; i += kPack)
   {
-    pack(y + i) += s * pack(x + i);
+    store(y + i, load(y + i) + s * load(x + i));
   }
   for (; i < count; ++i)
   {
@@ -88,8 +96,9 @@ inline void add_columns(
     Eigen::Index i = 0;
     for (; i + kPack <= count; i += kPack)
     {
-      pack(y + i) +=
-        (s0 * pack(x0 + i) + s1 * pack(x1 + i)) + (s2 * pack(x2 + i) + s3 * pack(x3 + i));
+      const Pack sum =
+        (s0 * load(x0 + i) + s1 * load(x1 + i)) + (s2 * load(x2 + i) + s3 * load(x3 + i));
+      store(y + i, load(y + i) + sum);
     }
     for (; i < count; ++i)
     {

@@ -96,6 +96,10 @@ CD_CLONES bool KaneScratch::reduce_symmetric() noexcept
     const double * Q_j = mass.data() + (r + j) * stride;
     std::copy_n(Q_j, r, Q_A2);
     std::copy_n(Q_j + r + j, p - j, column);
+    if (r == 0)
+    {
+      continue;
+    }
     columns::add_product(Q_A2, mass.data(), stride, K_j, r, r);
     columns::add_product(column, mass.data() + r + j, stride, K_j, p - j, r);
     columns::add_product(

@@ -9,17 +9,13 @@
 
 #include <Eigen/QR>
 
+#include "names.hpp"
+
 namespace constrained_dynamics
 {
 
 namespace
 {
-
-int find(const std::vector<std::string> & names, const std::string & name)
-{
-  const auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
-}
 
 bool is_among(const std::vector<int> & values, int value)
 {
@@ -38,7 +34,7 @@ JointReadings::JointReadings(const System & system, double timeout)
   for (int i = 0; i < system.coordinate_count(); ++i)
   {
     const int own =
-      find(system.speed_names(), "d" + system.coordinate_names()[static_cast<std::size_t>(i)]);
+      find_name(system.speed_names(), "d" + system.coordinate_names()[static_cast<std::size_t>(i)]);
     speed_of_coordinate_.push_back(own);
     if (own < 0)
     {
@@ -136,12 +132,12 @@ void JointReadings::add_joint(
   const std::string & name, Time stamp, const double * position, const double * velocity,
   const double * effort)
 {
-  const int coordinate = find(system_.coordinate_names(), name);
-  const int speed = find(system_.speed_names(), name);
-  const int input = find(system_.input_names(), name);
+  const int coordinate = find_name(system_.coordinate_names(), name);
+  const int speed = find_name(system_.speed_names(), name);
+  const int input = find_name(system_.input_names(), name);
   if (coordinate < 0 && speed < 0 && input < 0)
   {
-    if (unknown_.size() < kMostUnknown && find(unknown_, name) < 0)
+    if (unknown_.size() < kMostUnknown && find_name(unknown_, name) < 0)
     {
       unknown_.push_back(name);
     }

@@ -3,10 +3,11 @@
 
 #include "scenario/scenario_multipliers.hpp"
 
-#include <algorithm>
 #include <regex>
 #include <utility>
 #include <vector>
+
+#include "names.hpp"
 
 namespace constrained_dynamics
 {
@@ -39,20 +40,14 @@ private:
   SignalProgram program_;
 };
 
-int find(const std::vector<std::string> & names, const std::string & name)
-{
-  const auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
-}
-
 MultiplierForceTarget target_of(const ScenarioMultiplierForce & force, const System & system)
 {
-  const int coordinate = find(system.coordinate_names(), force.target);
+  const int coordinate = find_name(system.coordinate_names(), force.target);
   if (coordinate >= 0)
   {
     return {Kind::kCoordinate, coordinate, 0, false};
   }
-  const int speed = find(system.speed_names(), force.target);
+  const int speed = find_name(system.speed_names(), force.target);
   if (speed < 0)
   {
     force.reader.fail_here("no coordinate or speed '" + force.target + "'");
@@ -85,7 +80,7 @@ std::shared_ptr<const MultiplierForces> build_multiplier_forces(
     for (const auto & [name, formula] : inputs->entries())
     {
       check_formula(names, formula, formula.formula());
-      const int input = find(set.system().input_names(), name);
+      const int input = find_name(set.system().input_names(), name);
       if (input >= 0 && names.uses_multipliers(formula.formula()))
       {
         targets.push_back({Kind::kInput, input, 0, false});

@@ -12,6 +12,7 @@
 #include <Eigen/LU>
 #include <Eigen/SVD>
 
+#include "checked_values.hpp"
 #include "constrained_dynamics/formulations/row_factorisation.hpp"
 
 namespace constrained_dynamics
@@ -30,11 +31,6 @@ constexpr double kNoMotion = 1e-9;
 // A larger change in one iteration would leave the branch [rad, m].
 constexpr double kLargestChange = 1.0;
 
-[[noreturn]] void refuse(const std::string & what)
-{
-  throw std::invalid_argument("loop transmission: " + what);
-}
-
 /// One side: coordinates that are given or asked for, and how they move with w.
 struct Side
 {
@@ -43,22 +39,24 @@ struct Side
   {
     if (names.empty())
     {
-      refuse(std::string("there are no ") + role + "; allowed: at least one");
+      throw_invalid(
+        "loop transmission", std::string("there are no ") + role + "; allowed: at least one");
     }
     for (const std::string & name : names)
     {
       const int coordinate = system.coordinate_index(name);
       if (std::find(coordinates.begin(), coordinates.end(), coordinate) != coordinates.end())
       {
-        refuse("'" + name + "' is named twice among the " + role);
+        throw_invalid("loop transmission", "'" + name + "' is named twice among the " + role);
       }
       const bool is_robot = system.underlying().as_robot() != nullptr;
       if (is_robot && system.speeds_of_coordinate(coordinate).size() != 1)
       {
-        refuse(
+        throw_invalid(
+          "loop transmission",
           "'" + name +
-          "' belongs to a joint with several degrees of freedom; allowed: coordinates "
-          "of joints with one");
+            "' belongs to a joint with several degrees of freedom; allowed: coordinates "
+            "of joints with one");
       }
       coordinates.push_back(coordinate);
     }
@@ -202,7 +200,7 @@ LoopTransmission::Impl::Impl(
     {
       std::ostringstream message;
       message << name << " is " << value << "; allowed: finite and above " << least;
-      refuse(message.str());
+      throw_invalid("loop transmission", message.str());
     }
   };
   check("largest_ratio", options.largest_ratio, 1.0);
@@ -212,7 +210,9 @@ LoopTransmission::Impl::Impl(
   {
     if (set.row(row).level != RowLevel::kPosition)
     {
-      refuse("row '" + set.row_name(row) + "' is not one of positions; allowed: position rows");
+      throw_invalid(
+        "loop transmission",
+        "row '" + set.row_name(row) + "' is not one of positions; allowed: position rows");
     }
   }
   const Eigen::Index n = dynamics.system().speed_count();
@@ -230,26 +230,30 @@ void LoopTransmission::Impl::start(const State & state)
 {
   if (state.q.size() != held.size())
   {
-    refuse(
-      "the state has " + std::to_string(state.q.size()) +
-      " coordinates; allowed: " + std::to_string(held.size()));
+    throw_invalid(
+      "loop transmission", "the state has " + std::to_string(state.q.size()) +
+                             " coordinates; allowed: " + std::to_string(held.size()));
   }
   time = state.time;
   State assembled{time, state.q, rest};
   Status status = dynamics.project_position(time, assembled.q, workspace);
   if (status != Status::kOk)
   {
-    refuse(std::string("the state cannot be assembled: status ") + to_string(status));
+    throw_invalid(
+      "loop transmission",
+      std::string("the state cannot be assembled: status ") + to_string(status));
   }
   workspace.reset(assembled);
   status = dynamics.evaluate_rows(time, assembled.q, rest, workspace);
   if (status != Status::kOk)
   {
-    refuse(std::string("the rows cannot be evaluated: status ") + to_string(status));
+    throw_invalid(
+      "loop transmission",
+      std::string("the rows cannot be evaluated: status ") + to_string(status));
   }
   if (workspace.rows().velocity.size() > 0 && workspace.rows().velocity.cwiseAbs().maxCoeff() > 0.0)
   {
-    refuse("a row depends on time; allowed: rows of positions alone");
+    throw_invalid("loop transmission", "a row depends on time; allowed: rows of positions alone");
   }
   const Eigen::Index freedoms =
     dynamics.system().speed_count() - static_cast<Eigen::Index>(workspace.nominal_rank());
@@ -266,7 +270,7 @@ void LoopTransmission::Impl::start(const State & state)
       std::ostringstream message;
       message << side->size() << " " << side->role << " for " << freedoms
               << " degrees of freedom; allowed: at least as many, and one or more degrees";
-      refuse(message.str());
+      throw_invalid("loop transmission", message.str());
     }
     side->resize(freedoms);
   }
@@ -276,9 +280,10 @@ void LoopTransmission::Impl::start(const State & state)
   {
     if (status != Status::kOk || side->is_singular())
     {
-      refuse(
-        "at the state the " + side->role +
-        " do not determine the motion: it is singular, or a degree of freedom moves none of them");
+      throw_invalid(
+        "loop transmission", "at the state the " + side->role +
+                               " do not determine the motion: it is singular, or a degree of "
+                               "freedom moves none of them");
     }
   }
   actuators.branch = actuators.orientation;

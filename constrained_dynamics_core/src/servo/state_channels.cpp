@@ -3,8 +3,9 @@
 
 #include "constrained_dynamics/servo/state_channels.hpp"
 
-#include <algorithm>
 #include <stdexcept>
+
+#include "names.hpp"
 
 namespace constrained_dynamics
 {
@@ -13,12 +14,6 @@ namespace
 {
 
 using Names = std::vector<std::string>;
-
-int find(const Names & names, const std::string & name)
-{
-  const auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
-}
 
 std::string list(const Names & names)
 {
@@ -51,10 +46,10 @@ void StateChannels::add_joint(const System & system, const std::string & joint)
 {
   const Names & coordinates = system.coordinate_names();
   const Names & speeds = system.speed_names();
-  const int coordinate = find(coordinates, joint);
-  const int rate = find(speeds, "d" + joint);
-  const int speed = rate >= 0 ? rate : find(speeds, joint);
-  if (coordinate >= 0 || find(speeds, joint) >= 0)
+  const int coordinate = find_name(coordinates, joint);
+  const int rate = find_name(speeds, "d" + joint);
+  const int speed = rate >= 0 ? rate : find_name(speeds, joint);
+  if (coordinate >= 0 || find_name(speeds, joint) >= 0)
   {
     if (coordinate >= 0)
     {
@@ -69,7 +64,7 @@ void StateChannels::add_joint(const System & system, const std::string & joint)
   bool found = false;
   for (const char * suffix : {"_x", "_y", "_z", "_theta", "_qx", "_qy", "_qz", "_qw"})
   {
-    const int part = find(coordinates, joint + suffix);
+    const int part = find_name(coordinates, joint + suffix);
     if (part >= 0)
     {
       add(Kind::kCoordinate, part, joint + suffix);
@@ -78,7 +73,7 @@ void StateChannels::add_joint(const System & system, const std::string & joint)
   }
   for (const char * suffix : {"_vx", "_vy", "_vz", "_wx", "_wy", "_wz"})
   {
-    const int part = find(speeds, joint + suffix);
+    const int part = find_name(speeds, joint + suffix);
     if (part >= 0)
     {
       add(Kind::kSpeed, part, joint + suffix);

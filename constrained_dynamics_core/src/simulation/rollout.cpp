@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "checked_values.hpp"
+
 namespace constrained_dynamics
 {
 
@@ -39,15 +41,6 @@ public:
 private:
   const double * values_ = nullptr;
 };
-
-template <typename... Parts>
-[[noreturn]] void refuse(const Parts &... parts)
-{
-  std::ostringstream message;
-  message << "rollout: ";
-  (message << ... << parts);
-  throw std::invalid_argument(message.str());
-}
 
 /// A batch that is being computed; threads take runs from it.
 class Batch
@@ -105,41 +98,44 @@ private:
     const Eigen::Index runs = states_.rows();
     if (states_.cols() != size)
     {
-      refuse(
-        "states have ", states_.cols(), " columns; allowed: ", size, " (",
+      throw_invalid(
+        "rollout", "states have ", states_.cols(), " columns; allowed: ", size, " (",
         system.coordinate_count(), " coordinates and ", system.speed_count(), " speeds)");
     }
     if (steps_ < 1)
     {
-      refuse("steps is ", steps_, "; allowed: at least 1");
+      throw_invalid("rollout", "steps is ", steps_, "; allowed: at least 1");
     }
     if (options_.every < 1 || steps_ % options_.every != 0)
     {
-      refuse("every is ", options_.every, "; allowed: divisors of steps, which is ", steps_);
+      throw_invalid(
+        "rollout", "every is ", options_.every, "; allowed: divisors of steps, which is ", steps_);
     }
     const Eigen::Index given = inputs_.rows();
     if (given != 0 && given != 1 && given != runs && given != runs * steps_)
     {
-      refuse(
-        "inputs have ", given, " rows; allowed: 0, 1, ", runs, " (one for each run) and ",
-        runs * steps_, " (one for each run and step)");
+      throw_invalid(
+        "rollout", "inputs have ", given, " rows; allowed: 0, 1, ", runs,
+        " (one for each run) and ", runs * steps_, " (one for each run and step)");
     }
     if (given != 0 && inputs_.cols() != system.input_count())
     {
-      refuse("inputs have ", inputs_.cols(), " columns; allowed: ", system.input_count());
+      throw_invalid(
+        "rollout", "inputs have ", inputs_.cols(), " columns; allowed: ", system.input_count());
     }
     if (options_.threads < 0 || options_.threads > kMostThreads)
     {
-      refuse("threads is ", options_.threads, "; allowed: 0 to ", kMostThreads);
+      throw_invalid("rollout", "threads is ", options_.threads, "; allowed: 0 to ", kMostThreads);
     }
     if (is_adaptive(options_.integrator))
     {
-      refuse(
-        "integrator is ", to_string(options_.integrator), "; allowed: rk4, kutta_merson, moreau");
+      throw_invalid(
+        "rollout", "integrator is ", to_string(options_.integrator),
+        "; allowed: rk4, kutta_merson, moreau");
     }
     if (!std::isfinite(options_.time))
     {
-      refuse("time is ", options_.time, "; allowed: finite");
+      throw_invalid("rollout", "time is ", options_.time, "; allowed: finite");
     }
   }
 
@@ -281,7 +277,8 @@ RolloutResult rollout(
 {
   if (!dynamics)
   {
-    refuse("there are no dynamics; allowed: those of a system with its constraints");
+    throw_invalid(
+      "rollout", "there are no dynamics; allowed: those of a system with its constraints");
   }
   return Batch(dynamics, states, inputs, steps, options).run();
 }
