@@ -122,7 +122,6 @@ void bind_simulation(nb::module_ & module);  // calls bind_record
 void bind_record(nb::module_ & module);
 void bind_scenario(nb::module_ & module);
 void bind_hosted_scenario(nb::module_ & module);
-void bind_real_robots(nb::module_ & module);
 void bind_analysis(nb::module_ & module);
 
 }  // namespace constrained_dynamics::python

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import constrained_dynamics as cd
+from constrained_dynamics import identification
 
 
 @pytest.fixture
@@ -89,3 +90,27 @@ def test_commands_stay_on_the_loop(four_bar):
     assert abs(commands.position[0]) > 1e-4
     assert dynamics.solve(commands.position, commands.velocity, workspace=workspace) == cd.Status.OK
     assert abs(workspace.rows.position).max() < 1e-9
+
+
+def test_friction_of_a_recording_becomes_a_profile(tmp_path, capsys):
+    scenario = cd.Scenario.load(cd.example("four_bar_inverse"))
+    run = scenario.run(until=2.0, output_interval=0.01)
+    joints = ["crank", "coupler", "rocker"]
+    names = [prefix + joint for prefix in ("q.", "u.d", "udot.d") for joint in joints]
+    rows = [",".join(["time", *names, "input.crank"])]
+    for i in range(len(run.time)):
+        # What the motor needs on a robot with friction.
+        effort = run.inputs[i, 0] + 2.5 * run.u[i, 0] + 1.5 * np.tanh(run.u[i, 0] / 1e-2)
+        values = [run.time[i], *run.q[i], *run.u[i], *run.acceleration[i], effort]
+        rows.append(",".join("%.17g" % value for value in values))
+    recording = tmp_path / "motion.csv"
+    recording.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    output = tmp_path / "profile.yaml"
+    assert identification.main(["four_bar_inverse", str(recording), "-o", str(output)]) == 0
+    assert "viscous/crank" in capsys.readouterr().out
+    friction = cd.RobotProfile.load(str(output)).joints[0].friction
+    assert friction.viscous == pytest.approx(2.5, rel=1e-6)
+    assert friction.coulomb == pytest.approx(1.5, rel=1e-6)
+    recording.write_text("time,q.crank\n0,1\n", encoding="utf-8")
+    assert identification.main(["four_bar_inverse", str(recording)]) == 2
+    assert "q.coupler" in capsys.readouterr().err

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
+#include "scenario/real_robots.hpp"
+
 #include <nanobind/stl/pair.h>
 
 #include <memory>
 #include <utility>
 
 #include "common.hpp"
+#include "constrained_dynamics/analysis/identification.hpp"
 #include "constrained_dynamics/scenario/profile_file.hpp"
 #include "constrained_dynamics/servo/command_integrator.hpp"
 #include "constrained_dynamics/servo/force_certificate.hpp"
@@ -256,6 +259,61 @@ void bind_commands(nb::module_ & module)
     .def_prop_ro("velocity", &CommandIntegrator::velocity);
 }
 
+void bind_identification(nb::module_ & module)
+{
+  nb::class_<Identification>(
+    module, "Identification", "Parameters of a payload and of friction from a recording (E55).")
+    .def_ro("names", &Identification::names)
+    .def_ro("estimate", &Identification::estimate)
+    .def_ro("covariance", &Identification::covariance, "infinite where not identifiable")
+    .def_ro("identifiable", &Identification::identifiable)
+    .def_ro("rank", &Identification::rank)
+    .def_ro("effort_deviation", &Identification::effort_deviation)
+    .def("index", &Identification::index, "name"_a)
+    .def(
+      "store",
+      [](
+        const Identification & self, RobotProfile & profile, const std::string & payload_frame,
+        const std::string & payload_name, double smoothing_speed)
+      {
+        IdentificationOptions options;
+        options.payload_frame = payload_frame;
+        options.smoothing_speed = smoothing_speed;
+        store_identification(self, options, payload_name, profile);
+      },
+      "profile"_a, "payload_frame"_a = "", "payload_name"_a = "payload",
+      "smoothing_speed"_a = IdentificationOptions().smoothing_speed,
+      "Writes what is identifiable into a profile.");
+  module.def(
+    "identify",
+    [](
+      const Dynamics & dynamics, const VectorArgument & time, const MatrixArgument & position,
+      const MatrixArgument & velocity, const MatrixArgument & effort,
+      const std::optional<MatrixArgument> & acceleration, const std::string & payload_frame,
+      bool friction, bool offset, double smoothing_speed)
+    {
+      MotionRecording recording;
+      recording.time = view(time);
+      recording.position = matrix(position);
+      recording.velocity = matrix(velocity);
+      recording.effort = matrix(effort);
+      recording.acceleration = acceleration
+                                 ? matrix(*acceleration)
+                                 : differentiate_speeds(recording.time, recording.velocity);
+      IdentificationOptions options;
+      options.payload_frame = payload_frame;
+      options.friction = friction;
+      options.offset = offset;
+      options.smoothing_speed = smoothing_speed;
+      return identify(dynamics, recording, options);
+    },
+    "dynamics"_a, "time"_a, "position"_a, "velocity"_a, "effort"_a, nb::kw_only(),
+    "acceleration"_a = nb::none(), "payload_frame"_a = "", "friction"_a = true, "offset"_a = false,
+    "smoothing_speed"_a = IdentificationOptions().smoothing_speed,
+    "Least squares over a recording, one row per sample; accelerations are central differences of\n"
+    "the speeds unless given. Efforts are those of the motors: with gravity, friction and rotors.");
+}
+
 }  // namespace
 
 void bind_real_robots(nb::module_ & module)
@@ -264,6 +322,7 @@ void bind_real_robots(nb::module_ & module)
   bind_profile(module);
   bind_observer(module);
   bind_certificate(module);
+  bind_identification(module);
 }
 
 }  // namespace constrained_dynamics::python
