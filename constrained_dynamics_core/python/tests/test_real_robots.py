@@ -43,8 +43,8 @@ def test_profile_converts_efforts_of_the_drive(four_bar):
     profile.command_adds = None
     with pytest.raises(RuntimeError, match="declined"):
         cd.DriveConversion(profile, system).command(workspace, np.zeros(3))
-    with pytest.raises(ValueError, match="efort"):
-        cd.RobotProfile.from_text("profile: a\njoints: [{name: j, efort: 1}]")
+    with pytest.raises(ValueError, match="efforts"):
+        cd.RobotProfile.from_text("profile: a\njoints: [{name: j, efforts: 1}]")
 
 
 def test_observer_tells_an_external_force(four_bar):
