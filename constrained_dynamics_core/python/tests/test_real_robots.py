@@ -79,6 +79,18 @@ def test_certificate_needs_a_sensor_for_forces_out_of_the_plane(four_bar):
     assert seeing.covariance[1, 1] == pytest.approx(0.04)
 
 
+def test_sensor_without_the_weight_of_its_tool(four_bar):
+    system, dynamics, state, workspace = four_bar
+    tool = cd.Payload()
+    tool.name, tool.frame, tool.mass, tool.com = "tool", "coupler_tip", 2.0, [0.0, 0.0, 0.1]
+    sensor = cd.WrenchCompensation(system, tool)
+    carried = sensor.compensate(workspace, np.zeros(6))
+    rotation = cd.Kinematics(system, state.q).frame("coupler_tip").rotation
+    np.testing.assert_allclose(rotation @ carried[:3], [0, 0, 2.0 * 9.81], atol=1e-9)
+    assert sensor.tare(workspace, np.arange(6.0) - carried) == cd.Status.OK
+    np.testing.assert_allclose(sensor.offset, np.arange(6.0), atol=1e-12)
+
+
 def test_commands_stay_on_the_loop(four_bar):
     system, dynamics, state, workspace = four_bar
     commands = cd.CommandIntegrator(dynamics, join_time=0.2)

@@ -18,6 +18,7 @@
 #include "checked_values.hpp"
 #include "constraints/validation.hpp"
 #include "names.hpp"
+#include "servo/frame_motion.hpp"
 #include "servo/independent_forces.hpp"
 
 namespace constrained_dynamics
@@ -193,29 +194,24 @@ private:
   void add_payload(const Eigen::VectorXd & acceleration, const Workspace & workspace)
   {
     const SystemData & data = workspace.system_data();
-    FrameKinematics motion;
-    robot_.frame_kinematics(data, frame_, motion);
-    robot_.frame_jacobian(data, frame_, jacobian_);
+    const FrameMotion motion(robot_, data, frame_, acceleration, jacobian_);
     robot_.frame_reach(data, frame_, reach_);
-    const Eigen::Matrix<double, 6, 1> linear = jacobian_ * acceleration;
-    const Eigen::Matrix3d turn = motion.rotation.transpose();
-    const Eigen::Vector3d a =
-      turn * (linear.head<3>() + motion.acceleration_bias - robot_.gravity());
-    const Eigen::Vector3d w = turn * motion.angular_velocity;
-    const Eigen::Vector3d dw = turn * (linear.tail<3>() + motion.angular_acceleration_bias);
-    const auto write =
-      [&](Eigen::Index column, const Eigen::Vector3d & f, const Eigen::Vector3d & t)
+    const Eigen::Vector3d zero = Eigen::Vector3d::Zero();
+    const auto write = [&](
+                         Eigen::Index column, double mass, const Eigen::Vector3d & moment,
+                         const Eigen::Matrix3d & inertia)
     {
-      rows_.col(column) = -jacobian_.topRows<3>().transpose() * (motion.rotation * f) -
-                          jacobian_.bottomRows<3>().transpose() * (motion.rotation * t);
+      const Eigen::Vector3d force = motion.rotation * motion.force(mass, moment);
+      const Eigen::Vector3d torque = motion.rotation * motion.torque(moment, inertia);
+      rows_.col(column) = -jacobian_.topRows<3>().transpose() * force -
+                          jacobian_.bottomRows<3>().transpose() * torque;
     };
     const double weight = std::max(1.0, robot_.gravity().norm());
-    write(0, a, Eigen::Vector3d::Zero());
+    write(0, 1.0, zero, Eigen::Matrix3d::Zero());
     sizes(0) += std::pow(weight * reach_.row(0).norm(), 2);
     for (int k = 0; k < 3; ++k)
     {
-      const Eigen::Vector3d e = Eigen::Vector3d::Unit(k);
-      write(1 + k, dw.cross(e) + w.cross(w.cross(e)), e.cross(a));
+      write(1 + k, 0.0, Eigen::Vector3d::Unit(k), Eigen::Matrix3d::Zero());
       sizes(1 + k) += std::pow(weight * reach_.row(1).norm(), 2);
     }
     for (std::size_t k = 0; k < kInertia.size(); ++k)
@@ -223,9 +219,8 @@ private:
       const auto [i, j] = kInertia[k];
       Eigen::Matrix3d unit = Eigen::Matrix3d::Zero();
       unit(i, j) = unit(j, i) = 1.0;
-      const Eigen::Vector3d momentum = unit * w;
       const Eigen::Index column = 4 + static_cast<Eigen::Index>(k);
-      write(column, Eigen::Vector3d::Zero(), unit * dw + w.cross(momentum));
+      write(column, 0.0, zero, unit);
       sizes(column) += reach_.row(1).squaredNorm();
     }
   }

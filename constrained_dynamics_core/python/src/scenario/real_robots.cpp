@@ -15,6 +15,7 @@
 #include "constrained_dynamics/servo/force_certificate.hpp"
 #include "constrained_dynamics/servo/momentum_observer.hpp"
 #include "constrained_dynamics/servo/robot_profile.hpp"
+#include "constrained_dynamics/servo/wrench_compensation.hpp"
 #include "dynamics/owned_workspace.hpp"
 
 namespace constrained_dynamics::python
@@ -177,6 +178,44 @@ void bind_observer(nb::module_ & module)
     .def_prop_ro("wrench_covariance", &MomentumObserver::wrench_covariance);
 }
 
+void bind_compensation(nb::module_ & module)
+{
+  const auto with_output = [](
+                             WrenchCompensation & self, const OwnedWorkspace & w,
+                             const VectorArgument & reading,
+                             const std::optional<VectorArgument> & acceleration)
+  {
+    WrenchVector out;
+    const SystemData & data = w.workspace.system_data();
+    require_output(
+      self.compensate(data, or_zeros(acceleration, data.terms.speeds.size()), view(reading), out),
+      "compensate");
+    return Eigen::VectorXd(out);
+  };
+  nb::class_<WrenchCompensation>(
+    module, "WrenchCompensation",
+    "Takes weight, inertia and offset of a tool out of a force/torque sensor's readings.")
+    .def(
+      nb::init<const System &, const Payload &>(), "system"_a, "tool"_a, nb::keep_alive<1, 2>(),
+      "tool: everything beyond the sensor, whose frame is that of the sensor.")
+    .def(
+      "compensate", with_output, "workspace"_a, "reading"_a, "acceleration"_a = nb::none(),
+      "The external wrench on the tool (6), in axes of the frame.")
+    .def(
+      "tare",
+      [](
+        WrenchCompensation & self, const OwnedWorkspace & w, const VectorArgument & reading,
+        const std::optional<VectorArgument> & acceleration)
+      {
+        const SystemData & data = w.workspace.system_data();
+        return self.tare(data, or_zeros(acceleration, data.terms.speeds.size()), view(reading));
+      },
+      "workspace"_a, "reading"_a, "acceleration"_a = nb::none(),
+      "Sets the offset while nothing touches the tool; returns a Status.")
+    .def_prop_ro(
+      "offset", [](const WrenchCompensation & self) { return Eigen::VectorXd(self.offset()); });
+}
+
 void bind_certificate(nb::module_ & module)
 {
   nb::class_<WrenchSensor>(module, "WrenchSensor", "A force/torque sensor on the last link.")
@@ -321,6 +360,7 @@ void bind_real_robots(nb::module_ & module)
   bind_commands(module);
   bind_profile(module);
   bind_observer(module);
+  bind_compensation(module);
   bind_certificate(module);
   bind_identification(module);
 }
