@@ -40,6 +40,9 @@ def test_profile_converts_efforts_of_the_drive(four_bar):
     np.testing.assert_allclose(drives.net_effort(workspace, holding), holding, atol=1e-12)
     status, command = drives.command(workspace, [1e3, 0, 0])
     assert status == cd.Status.LIMITED and command[0] == 100.0 and drives.requested[0] > 900.0
+    profile.gravity = [0, 0, -1.62]
+    assert profile.gravity[2] == -1.62
+    profile.gravity = None
     profile.command_adds = None
     with pytest.raises(RuntimeError, match="declined"):
         cd.DriveConversion(profile, system).command(workspace, np.zeros(3))

@@ -70,8 +70,11 @@ void bind_profile(nb::module_ & module)
     .def_rw("name", &Payload::name)
     .def_rw("frame", &Payload::frame)
     .def_rw("mass", &Payload::mass)
-    .def_rw("com", &Payload::com)
-    .def_rw("inertia", &Payload::inertia);
+    .def_prop_rw(
+      "com", [](const Payload & self) { return self.com; },
+      [](Payload & self, const VectorArgument & com) { self.com = vector3(com, "com"); },
+      "in the frame [m]")
+    .def_rw("inertia", &Payload::inertia, "about com, in axes of the frame (3 × 3) [kg m²]");
   nb::class_<RobotProfile>(
     module, "RobotProfile", "What distinguishes a robot's drives and sensors from the model.")
     .def(nb::init<>())
@@ -90,7 +93,14 @@ void bind_profile(nb::module_ & module)
     .def_rw("effort_contains", &RobotProfile::effort_contains, "None: not known")
     .def_rw("drive_knows_payloads", &RobotProfile::drive_knows_payloads)
     .def_rw("friction_compensation", &RobotProfile::friction_compensation)
-    .def_rw("gravity", &RobotProfile::gravity, "[m/s²]; None: that of the model")
+    .def_prop_rw(
+      "gravity", [](const RobotProfile & self) { return self.gravity; },
+      [](RobotProfile & self, const std::optional<VectorArgument> & gravity)
+      {
+        self.gravity =
+          gravity ? std::optional<Eigen::Vector3d>(vector3(*gravity, "gravity")) : std::nullopt;
+      },
+      nb::arg().none(), "[m/s²]; None: that of the model")
     .def_rw("payloads", &RobotProfile::payloads, "A list: assign it anew to change it.")
     .def_rw("rate", &RobotProfile::rate)
     .def_rw("delay", &RobotProfile::delay);
