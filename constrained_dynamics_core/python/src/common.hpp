@@ -123,7 +123,6 @@ void bind_input_laws(nb::module_ & module);
 void bind_record(nb::module_ & module);
 void bind_scenario(nb::module_ & module);
 void bind_hosted_scenario(nb::module_ & module);
-void bind_real_robots(nb::module_ & module);
 void bind_analysis(nb::module_ & module);
 
 }  // namespace constrained_dynamics::python

@@ -7,6 +7,7 @@
 #include "common.hpp"
 #include "constrained_dynamics/constraints/constraint.hpp"
 #include "constrained_dynamics/version.hpp"
+#include "scenario/real_robots.hpp"
 
 namespace constrained_dynamics::python
 {

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import constrained_dynamics as cd
+from constrained_dynamics import identification
 
 
 @pytest.fixture
@@ -39,11 +40,14 @@ def test_profile_converts_efforts_of_the_drive(four_bar):
     np.testing.assert_allclose(drives.net_effort(workspace, holding), holding, atol=1e-12)
     status, command = drives.command(workspace, [1e3, 0, 0])
     assert status == cd.Status.LIMITED and command[0] == 100.0 and drives.requested[0] > 900.0
+    profile.gravity = [0, 0, -1.62]
+    assert profile.gravity[2] == -1.62
+    profile.gravity = None
     profile.command_adds = None
     with pytest.raises(RuntimeError, match="declined"):
         cd.DriveConversion(profile, system).command(workspace, np.zeros(3))
-    with pytest.raises(ValueError, match="efort"):
-        cd.RobotProfile.from_text("profile: a\njoints: [{name: j, efort: 1}]")
+    with pytest.raises(ValueError, match="efforts"):
+        cd.RobotProfile.from_text("profile: a\njoints: [{name: j, efforts: 1}]")
 
 
 def test_observer_tells_an_external_force(four_bar):
@@ -78,6 +82,18 @@ def test_certificate_needs_a_sensor_for_forces_out_of_the_plane(four_bar):
     assert seeing.covariance[1, 1] == pytest.approx(0.04)
 
 
+def test_sensor_without_the_weight_of_its_tool(four_bar):
+    system, dynamics, state, workspace = four_bar
+    tool = cd.Payload()
+    tool.name, tool.frame, tool.mass, tool.com = "tool", "coupler_tip", 2.0, [0.0, 0.0, 0.1]
+    sensor = cd.WrenchCompensation(system, tool)
+    carried = sensor.compensate(workspace, np.zeros(6))
+    rotation = cd.Kinematics(system, state.q).frame("coupler_tip").rotation
+    np.testing.assert_allclose(rotation @ carried[:3], [0, 0, 2.0 * 9.81], atol=1e-9)
+    assert sensor.tare(workspace, np.arange(6.0) - carried) == cd.Status.OK
+    np.testing.assert_allclose(sensor.offset, np.arange(6.0), atol=1e-12)
+
+
 def test_commands_stay_on_the_loop(four_bar):
     system, dynamics, state, workspace = four_bar
     commands = cd.CommandIntegrator(dynamics, join_time=0.2)
@@ -89,3 +105,27 @@ def test_commands_stay_on_the_loop(four_bar):
     assert abs(commands.position[0]) > 1e-4
     assert dynamics.solve(commands.position, commands.velocity, workspace=workspace) == cd.Status.OK
     assert abs(workspace.rows.position).max() < 1e-9
+
+
+def test_friction_of_a_recording_becomes_a_profile(tmp_path, capsys):
+    scenario = cd.Scenario.load(cd.example("four_bar_inverse"))
+    run = scenario.run(until=2.0, output_interval=0.01)
+    joints = ["crank", "coupler", "rocker"]
+    names = [prefix + joint for prefix in ("q.", "u.d", "udot.d") for joint in joints]
+    rows = [",".join(["time", *names, "input.crank"])]
+    for i in range(len(run.time)):
+        # What the motor needs on a robot with friction.
+        effort = run.inputs[i, 0] + 2.5 * run.u[i, 0] + 1.5 * np.tanh(run.u[i, 0] / 1e-2)
+        values = [run.time[i], *run.q[i], *run.u[i], *run.acceleration[i], effort]
+        rows.append(",".join("%.17g" % value for value in values))
+    recording = tmp_path / "motion.csv"
+    recording.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    output = tmp_path / "profile.yaml"
+    assert identification.main(["four_bar_inverse", str(recording), "-o", str(output)]) == 0
+    assert "viscous/crank" in capsys.readouterr().out
+    friction = cd.RobotProfile.load(str(output)).joints[0].friction
+    assert friction.viscous == pytest.approx(2.5, rel=1e-6)
+    assert friction.coulomb == pytest.approx(1.5, rel=1e-6)
+    recording.write_text("time,q.crank\n0,1\n", encoding="utf-8")
+    assert identification.main(["four_bar_inverse", str(recording)]) == 2
+    assert "q.coupler" in capsys.readouterr().err

@@ -46,7 +46,7 @@ struct MomentumObserver::Impl
 
   Eigen::VectorXd acceleration;
   Eigen::VectorXd found, found_before;
-  Eigen::VectorXd estimate;
+  Eigen::VectorXd estimate, before;
   Eigen::MatrixXd noise, next_noise;
   Eigen::VectorXd deviation;
   Eigen::VectorXi is_independent;
@@ -110,7 +110,7 @@ MomentumObserver::Impl::Impl(
   speeds.setZero(n);
   acceleration.setZero(n);
   found.setZero(n);
-  found_before = estimate = found;
+  found_before = estimate = before = found;
   noise.setZero(n, 2 * n + l);
   next_noise = noise;
   deviation.setZero(n);
@@ -313,6 +313,7 @@ Status MomentumObserver::update(
     of.independent.project(of.found_before);
     of.independent.project(of.estimate);
   }
+  of.before = of.estimate;
   of.inertia = terms.mass_matrix;
   of.input = terms.input_matrix;
   of.force = terms.force;
@@ -330,8 +331,13 @@ Status MomentumObserver::update(
     }
     of.estimate += -std::expm1(-of.gain * period) * (of.found - of.estimate);  // (E51)
   }
-  const Status noise = of.find_noise(period, workspace);
+  const Status noise =
+    of.estimate.allFinite() ? of.find_noise(period, workspace) : Status::kNonFiniteResult;
   of.has_last = has_output(noise);
+  if (!of.has_last)
+  {
+    of.estimate = of.before;
+  }
   return worse(status, noise);
 }
 

@@ -957,10 +957,10 @@ TEST(Cli, when_a_robot_profile_is_checked_expect_what_its_drive_adds)
   EXPECT_THAT(checked.out, HasSubstr("contents of a measured effort: not stated"));
   const Output json = cdyn({"check", good, "--json", "-"});
   EXPECT_EQ(YAML::Load(json.out)["command_adds"].as<std::string>(), "gravity, friction");
-  const std::string bad = file("bad_robot.yaml", "profile: arm\njoints: [{name: j, efort: 1}]\n");
+  const std::string bad = file("bad_robot.yaml", "profile: arm\njoints: [{name: j, efforts: 1}]\n");
   const Output refused = cdyn({"check", bad});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("efort"));
+  EXPECT_THAT(refused.err, HasSubstr("joints.j.efforts"));
   EXPECT_EQ(cdyn({"check", good, "--set", "rate=1"}).exit_code, 2);
 }
 

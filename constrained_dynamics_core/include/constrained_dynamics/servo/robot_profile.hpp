@@ -108,7 +108,7 @@ class CONSTRAINED_DYNAMICS_EXPORT DriveConversion
 {
 public:
   /// @param system whose inputs are joints of the profile. It contains what RobotProfile::apply
-  /// adds.
+  /// adds, and must outlive this object.
   /// @throw std::invalid_argument for a profile that fails `check`, a system that is not a
   /// RigidBodySystem, an input that is not a joint of the profile, or an unknown frame.
   DriveConversion(RobotProfile profile, const System & system);

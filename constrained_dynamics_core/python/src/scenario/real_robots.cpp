@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
+#include "scenario/real_robots.hpp"
+
 #include <nanobind/stl/pair.h>
 
 #include <memory>
 #include <utility>
 
 #include "common.hpp"
+#include "constrained_dynamics/analysis/identification.hpp"
 #include "constrained_dynamics/scenario/profile_file.hpp"
 #include "constrained_dynamics/servo/command_integrator.hpp"
 #include "constrained_dynamics/servo/force_certificate.hpp"
 #include "constrained_dynamics/servo/momentum_observer.hpp"
 #include "constrained_dynamics/servo/robot_profile.hpp"
+#include "constrained_dynamics/servo/wrench_compensation.hpp"
 #include "dynamics/owned_workspace.hpp"
 
 namespace constrained_dynamics::python
@@ -66,8 +70,11 @@ void bind_profile(nb::module_ & module)
     .def_rw("name", &Payload::name)
     .def_rw("frame", &Payload::frame)
     .def_rw("mass", &Payload::mass)
-    .def_rw("com", &Payload::com)
-    .def_rw("inertia", &Payload::inertia);
+    .def_prop_rw(
+      "com", [](const Payload & self) { return self.com; },
+      [](Payload & self, const VectorArgument & com) { self.com = vector3(com, "com"); },
+      "in the frame [m]")
+    .def_rw("inertia", &Payload::inertia, "about com, in axes of the frame (3 × 3) [kg m²]");
   nb::class_<RobotProfile>(
     module, "RobotProfile", "What distinguishes a robot's drives and sensors from the model.")
     .def(nb::init<>())
@@ -86,7 +93,14 @@ void bind_profile(nb::module_ & module)
     .def_rw("effort_contains", &RobotProfile::effort_contains, "None: not known")
     .def_rw("drive_knows_payloads", &RobotProfile::drive_knows_payloads)
     .def_rw("friction_compensation", &RobotProfile::friction_compensation)
-    .def_rw("gravity", &RobotProfile::gravity, "[m/s²]; None: that of the model")
+    .def_prop_rw(
+      "gravity", [](const RobotProfile & self) { return self.gravity; },
+      [](RobotProfile & self, const std::optional<VectorArgument> & gravity)
+      {
+        self.gravity =
+          gravity ? std::optional<Eigen::Vector3d>(vector3(*gravity, "gravity")) : std::nullopt;
+      },
+      nb::arg().none(), "[m/s²]; None: that of the model")
     .def_rw("payloads", &RobotProfile::payloads, "A list: assign it anew to change it.")
     .def_rw("rate", &RobotProfile::rate)
     .def_rw("delay", &RobotProfile::delay);
@@ -174,6 +188,44 @@ void bind_observer(nb::module_ & module)
     .def_prop_ro("wrench_covariance", &MomentumObserver::wrench_covariance);
 }
 
+void bind_compensation(nb::module_ & module)
+{
+  const auto with_output = [](
+                             WrenchCompensation & self, const OwnedWorkspace & w,
+                             const VectorArgument & reading,
+                             const std::optional<VectorArgument> & acceleration)
+  {
+    WrenchVector out;
+    const SystemData & data = w.workspace.system_data();
+    require_output(
+      self.compensate(data, or_zeros(acceleration, data.terms.speeds.size()), view(reading), out),
+      "compensate");
+    return Eigen::VectorXd(out);
+  };
+  nb::class_<WrenchCompensation>(
+    module, "WrenchCompensation",
+    "Takes weight, inertia and offset of a tool out of a force/torque sensor's readings.")
+    .def(
+      nb::init<const System &, const Payload &>(), "system"_a, "tool"_a, nb::keep_alive<1, 2>(),
+      "tool: everything beyond the sensor, whose frame is that of the sensor.")
+    .def(
+      "compensate", with_output, "workspace"_a, "reading"_a, "acceleration"_a = nb::none(),
+      "The external wrench on the tool (6), in axes of the frame.")
+    .def(
+      "tare",
+      [](
+        WrenchCompensation & self, const OwnedWorkspace & w, const VectorArgument & reading,
+        const std::optional<VectorArgument> & acceleration)
+      {
+        const SystemData & data = w.workspace.system_data();
+        return self.tare(data, or_zeros(acceleration, data.terms.speeds.size()), view(reading));
+      },
+      "workspace"_a, "reading"_a, "acceleration"_a = nb::none(),
+      "Sets the offset while nothing touches the tool; returns a Status.")
+    .def_prop_ro(
+      "offset", [](const WrenchCompensation & self) { return Eigen::VectorXd(self.offset()); });
+}
+
 void bind_certificate(nb::module_ & module)
 {
   nb::class_<WrenchSensor>(module, "WrenchSensor", "A force/torque sensor on the last link.")
@@ -256,6 +308,61 @@ void bind_commands(nb::module_ & module)
     .def_prop_ro("velocity", &CommandIntegrator::velocity);
 }
 
+void bind_identification(nb::module_ & module)
+{
+  nb::class_<Identification>(
+    module, "Identification", "Parameters of a payload and of friction from a recording (E55).")
+    .def_ro("names", &Identification::names)
+    .def_ro("estimate", &Identification::estimate)
+    .def_ro("covariance", &Identification::covariance, "infinite where not identifiable")
+    .def_ro("identifiable", &Identification::identifiable)
+    .def_ro("rank", &Identification::rank)
+    .def_ro("effort_deviation", &Identification::effort_deviation)
+    .def("index", &Identification::index, "name"_a)
+    .def(
+      "store",
+      [](
+        const Identification & self, RobotProfile & profile, const std::string & payload_frame,
+        const std::string & payload_name, double smoothing_speed)
+      {
+        IdentificationOptions options;
+        options.payload_frame = payload_frame;
+        options.smoothing_speed = smoothing_speed;
+        store_identification(self, options, payload_name, profile);
+      },
+      "profile"_a, "payload_frame"_a = "", "payload_name"_a = "payload",
+      "smoothing_speed"_a = IdentificationOptions().smoothing_speed,
+      "Writes what is identifiable into a profile.");
+  module.def(
+    "identify",
+    [](
+      const Dynamics & dynamics, const VectorArgument & time, const MatrixArgument & position,
+      const MatrixArgument & velocity, const MatrixArgument & effort,
+      const std::optional<MatrixArgument> & acceleration, const std::string & payload_frame,
+      bool friction, bool offset, double smoothing_speed)
+    {
+      MotionRecording recording;
+      recording.time = view(time);
+      recording.position = matrix(position);
+      recording.velocity = matrix(velocity);
+      recording.effort = matrix(effort);
+      recording.acceleration = acceleration
+                                 ? matrix(*acceleration)
+                                 : differentiate_speeds(recording.time, recording.velocity);
+      IdentificationOptions options;
+      options.payload_frame = payload_frame;
+      options.friction = friction;
+      options.offset = offset;
+      options.smoothing_speed = smoothing_speed;
+      return identify(dynamics, recording, options);
+    },
+    "dynamics"_a, "time"_a, "position"_a, "velocity"_a, "effort"_a, nb::kw_only(),
+    "acceleration"_a = nb::none(), "payload_frame"_a = "", "friction"_a = true, "offset"_a = false,
+    "smoothing_speed"_a = IdentificationOptions().smoothing_speed,
+    "Least squares over a recording, one row per sample; accelerations are central differences of\n"
+    "the speeds unless given. Efforts are those of the motors: with gravity, friction and rotors.");
+}
+
 }  // namespace
 
 void bind_real_robots(nb::module_ & module)
@@ -263,7 +370,9 @@ void bind_real_robots(nb::module_ & module)
   bind_commands(module);
   bind_profile(module);
   bind_observer(module);
+  bind_compensation(module);
   bind_certificate(module);
+  bind_identification(module);
 }
 
 }  // namespace constrained_dynamics::python
