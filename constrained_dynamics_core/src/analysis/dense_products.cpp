@@ -4,6 +4,7 @@
 #include "analysis/dense_products.hpp"
 
 #include "clones.hpp"
+#include "formulations/columns.hpp"
 
 namespace constrained_dynamics
 {
@@ -12,12 +13,10 @@ namespace
 {
 
 constexpr int kChunk = 64;
-constexpr Eigen::Index kLanes = 4;
+constexpr Eigen::Index kLanes = columns::kPack;
 
-// Four numbers: the compiler keeps arrays of doubles in memory, where sums take four times as long.
-using Four = double __attribute__((vector_size(32)));
-/// Four numbers anywhere in memory.
-using FourAt = double __attribute__((vector_size(32), aligned(8), may_alias));
+// Packs: the compiler keeps arrays of doubles in memory, where sums take four times as long.
+using columns::Pack;
 
 /// Nonzero elements of a column, some at a time.
 struct Chunk
@@ -31,22 +30,22 @@ struct Chunk
 template <int Blocks>
 inline void add_rows(const Chunk & chunk, Eigen::Index row, double * out) noexcept
 {
-  Four sum[Blocks];
+  Pack sum[Blocks];
   for (int b = 0; b < Blocks; ++b)
   {
-    sum[b] = *reinterpret_cast<const FourAt *>(out + row + kLanes * b);
+    sum[b] = columns::at(out + row + kLanes * b)->four;
   }
   for (int k = 0; k < chunk.count; ++k)
   {
     const double * column = chunk.column[k] + row;
     for (int b = 0; b < Blocks; ++b)
     {
-      sum[b] += chunk.value[k] * *reinterpret_cast<const FourAt *>(column + kLanes * b);
+      sum[b] += chunk.value[k] * columns::at(column + kLanes * b)->four;
     }
   }
   for (int b = 0; b < Blocks; ++b)
   {
-    *reinterpret_cast<FourAt *>(out + row + kLanes * b) = sum[b];
+    columns::at(out + row + kLanes * b)->four = sum[b];
   }
 }
 
@@ -56,10 +55,10 @@ inline void add_last_rows(
 {
   if (rows >= kLanes)
   {
-    Four sum = {0.0, 0.0, 0.0, 0.0};
+    Pack sum = {0.0, 0.0, 0.0, 0.0};
     for (int k = 0; k < chunk.count; ++k)
     {
-      sum += chunk.value[k] * *reinterpret_cast<const FourAt *>(chunk.column[k] + rows - kLanes);
+      sum += chunk.value[k] * columns::at(chunk.column[k] + rows - kLanes)->four;
     }
     for (Eigen::Index r = row; r < rows; ++r)
     {

@@ -71,7 +71,7 @@ InertiaReport judge(const Dynamics & dynamics, const Workspace & workspace)
   InertiaReport report;
   if (
     inertia.rows() == 0 ||
-    (inertia - inertia.transpose()).cwiseAbs().maxCoeff() > kAbsent * inertia.cwiseAbs().maxCoeff())
+    (inertia - inertia.transpose()).cwiseAbs().maxCoeff() > kNegligible * inertia.cwiseAbs().maxCoeff())
   {
     return report;
   }

@@ -42,7 +42,7 @@ void reduce(Eigen::MatrixXd & rows)
     Eigen::Index j = 0;
     rows.row(k).cwiseAbs().maxCoeff(&j);
     rows.row(k) /= rows(k, j);
-    rows.row(k) = (rows.row(k).array().abs() < kAbsent).select(0.0, rows.row(k));
+    rows.row(k) = (rows.row(k).array().abs() < kNegligible).select(0.0, rows.row(k));
   }
 }
 
@@ -94,7 +94,7 @@ UnderactuationReport analyse_underactuation(
     {
       const double size = G.col(i).norm();
       // Effects that the rows absorb leave round-off, which is not a direction.
-      if (effect.row(i).norm() <= kAbsent * size || size <= kAbsent * largest)
+      if (effect.row(i).norm() <= kNegligible * size || size <= kNegligible * largest)
       {
         effect.row(i).setZero();
       }

@@ -13,14 +13,14 @@ namespace constrained_dynamics
 {
 
 // Directions below this fraction of the largest count as absent.
-inline constexpr double kAbsent = 1e-9;
+inline constexpr double kNegligible = 1e-9;
 
 /// Rows scaled to length 1; rows of zeros stay as they are.
 Eigen::MatrixXd unit_rows(Eigen::MatrixXd rows);
 
 /// An orthonormal basis of all x with `rows` x = 0; only the directions of the rows count. Rows
 /// below the threshold, relative to the largest, are redundant.
-Eigen::MatrixXd null_space(const Eigen::MatrixXd & rows, double threshold = kAbsent);
+Eigen::MatrixXd null_space(const Eigen::MatrixXd & rows, double threshold = kNegligible);
 
 /// A of the active rows, at the state of the workspace.
 Eigen::MatrixXd active_rows(const Dynamics & dynamics, const Workspace & workspace);

@@ -3,8 +3,6 @@
 
 #pragma once
 
-#include <cstring>
-
 #include <Eigen/Core>
 
 #include "constrained_dynamics/types.hpp"
@@ -22,14 +20,16 @@ namespace constrained_dynamics::columns
 using Pack = double __attribute__((vector_size(32), aligned(8)));
 inline constexpr Eigen::Index kPack = 4;
 
-/// Four numbers of an array, aligned or not: one instruction.
-inline Pack load(const double * x) noexcept
+/// Four numbers of an array, aligned or not.
+struct __attribute__((packed, aligned(8), may_alias)) PackInPlace
 {
-  Pack pack;
-  std::memcpy(&pack, x, sizeof(pack));
-  return pack;
+  Pack four;
+};
+inline const PackInPlace * at(const double * x) noexcept
+{
+  return reinterpret_cast<const PackInPlace *>(x);
 }
-inline void store(double * x, Pack pack) noexcept { std::memcpy(x, &pack, sizeof(pack)); }
+inline PackInPlace * at(double * x) noexcept { return reinterpret_cast<PackInPlace *>(x); }
 
 /// aᵀ b.
 inline double dot(const double * a, const double * b, Eigen::Index count) noexcept
@@ -38,7 +38,7 @@ inline double dot(const double * a, const double * b, Eigen::Index count) noexce
   Eigen::Index i = 0;
   for (; i + kPack <= count; i += kPack)
   {
-    packs += load(a + i) * load(b + i);
+    packs += at(a + i)->four * at(b + i)->four;
   }
   double sum = (packs[0] + packs[2]) + (packs[1] + packs[3]);
   for (; i < count; ++i)
@@ -54,7 +54,7 @@ inline void scale(double * y, double s, Eigen::Index count) noexcept
   Eigen::Index i = 0;
   for (; i + kPack <= count; i += kPack)
   {
-    store(y + i, load(y + i) * s);
+    at(y + i)->four *= s;
   }
   for (; i < count; ++i)
   {
@@ -68,7 +68,7 @@ inline void add(double * y, double s, const double * x, Eigen::Index count) noex
   Eigen::Index i = 0;
   for (; i + kPack <= count; i += kPack)
   {
-    store(y + i, load(y + i) + s * load(x + i));
+    at(y + i)->four += s * at(x + i)->four;
   }
   for (; i < count; ++i)
   {
@@ -96,9 +96,8 @@ inline void add_columns(
     Eigen::Index i = 0;
     for (; i + kPack <= count; i += kPack)
     {
-      const Pack sum =
-        (s0 * load(x0 + i) + s1 * load(x1 + i)) + (s2 * load(x2 + i) + s3 * load(x3 + i));
-      store(y + i, load(y + i) + sum);
+      at(y + i)->four += (s0 * at(x0 + i)->four + s1 * at(x1 + i)->four) +
+                         (s2 * at(x2 + i)->four + s3 * at(x3 + i)->four);
     }
     for (; i < count; ++i)
     {
