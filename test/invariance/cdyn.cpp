@@ -11,7 +11,7 @@ namespace invariance
 namespace
 {
 
-constexpr double kPatience = 60.0;  // [s]
+constexpr double kPatience = 60.0;  // [s] of processor time
 
 std::string first_line(const std::string & text) { return text.substr(0, text.find('\n')); }
 
@@ -37,6 +37,20 @@ void set_state(YAML::Node scenario, const Result & result)
     initial["u"][result.u.names[i]] = text(result.u.values(static_cast<Eigen::Index>(i)));
   }
   scenario["initial"] = initial;
+  // What happened before the state is over.
+  YAML::Node ahead(YAML::NodeType::Sequence);
+  for (const YAML::Node & event : scenario["events"])
+  {
+    if (event["time"].as<double>(result.time) > result.time)
+    {
+      ahead.push_back(event);
+    }
+  }
+  scenario.remove("events");
+  if (ahead.size() > 0)
+  {
+    scenario["events"] = ahead;
+  }
 }
 
 std::vector<std::string> Cdyn::words(
@@ -59,8 +73,10 @@ std::vector<std::string> Cdyn::words(
 
 std::string Cdyn::command(const std::string & verb, const Case & c, const std::string & file) const
 {
+  std::vector<std::string> repeated = words(verb, c, file);
+  repeated.front() = name_;
   std::string result;
-  for (const std::string & word : words(verb, c, file))
+  for (const std::string & word : repeated)
   {
     result += (result.empty() ? "" : " ") + word;
   }

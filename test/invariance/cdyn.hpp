@@ -16,10 +16,11 @@ namespace invariance
 void set_state(YAML::Node scenario, const Result & result);
 
 /// The command under test: a scenario file in, JSON out. Each call is a separate process.
+/// @param path what is run. @param name what commands that repeat a case say.
 class Cdyn
 {
 public:
-  explicit Cdyn(std::string path) : path_(std::move(path)) {}
+  Cdyn(std::string path, std::string name) : path_(std::move(path)), name_(std::move(name)) {}
 
   const std::string & path() const { return path_; }
 
@@ -42,6 +43,7 @@ private:
     const std::string & verb, const Case & c, const std::string & file) const;
 
   std::string path_;
+  std::string name_;
 };
 
 }  // namespace invariance

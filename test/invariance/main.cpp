@@ -65,6 +65,7 @@ Options read_options(int argc, char ** argv)
   options.settings.program = argv[0];
   options.settings.cdyn = CD_CDYN;
   options.settings.config = CD_CONFIG;
+  options.settings.cases = CD_CASES;
   options.settings.robots = CD_EXAMPLE_ROBOT_DATA;
   for (int i = 1; i < argc; ++i)
   {
@@ -128,16 +129,8 @@ void list_transformations()
   }
 }
 
-bool run(Options & options)
+bool run_cases(const Options & options)
 {
-  const bool temporary = options.settings.folder.empty();
-  if (temporary)
-  {
-    options.settings.folder =
-      (std::filesystem::temp_directory_path() / ("invariance_" + std::to_string(::getpid())))
-        .string();
-  }
-  std::filesystem::create_directories(options.settings.folder);
   invariance::Report report(options.settings.seed, options.cases);
   invariance::Runner runner(options.settings, report);
   if (options.base >= 0)
@@ -188,11 +181,42 @@ bool run(Options & options)
   {
     std::rethrow_exception(failure);
   }
-  const bool good = report.print();
-  if (temporary && good)
+  return report.print();
+}
+
+/// Copies `cdyn` and its library: a build that goes on must not change what is tested.
+std::string copy_of_cdyn(const std::filesystem::path & folder)
+{
+  namespace fs = std::filesystem;
+  fs::create_directories(folder);
+  const fs::path copy = folder / fs::path(CD_CDYN).filename();
+  fs::copy_file(CD_CDYN, copy, fs::copy_options::overwrite_existing);
+#ifdef CD_CDYN_LIBRARY
+  const fs::path library = CD_CDYN_LIBRARY;
+  fs::copy_file(library, folder / library.filename(), fs::copy_options::overwrite_existing);
+  const char * others = std::getenv("LD_LIBRARY_PATH");
+  const std::string path = folder.string() + (others == nullptr ? "" : std::string(":") + others);
+  ::setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+#endif
+  return copy.string();
+}
+
+bool run(Options & options)
+{
+  const bool temporary = options.settings.folder.empty();
+  if (temporary)
   {
-    std::filesystem::remove_all(options.settings.folder);
+    options.settings.folder =
+      (std::filesystem::temp_directory_path() / ("invariance_" + std::to_string(::getpid())))
+        .string();
   }
+  const std::filesystem::path folder = options.settings.folder;
+  const std::filesystem::path copy = folder / "cdyn_copy";
+  std::filesystem::create_directories(folder);
+  options.settings.run =
+    options.settings.cdyn == CD_CDYN ? copy_of_cdyn(copy) : options.settings.cdyn;
+  const bool good = run_cases(options);
+  std::filesystem::remove_all(temporary && good ? folder : copy);
   return good;
 }
 

@@ -12,7 +12,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char ** environ;
@@ -64,6 +66,15 @@ bool read_some(int file, std::string & text)
   return count > 0 || (count < 0 && errno == EINTR);
 }
 
+/// Processor time that a child has used [s].
+double processor_seconds(pid_t child)
+{
+  clockid_t clock = 0;
+  timespec used{};
+  const bool known = clock_getcpuclockid(child, &clock) == 0 && clock_gettime(clock, &used) == 0;
+  return known ? static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec) : 0.0;
+}
+
 }  // namespace
 
 ProcessResult run_process(const std::vector<std::string> & command, double seconds)
@@ -92,13 +103,13 @@ ProcessResult run_process(const std::vector<std::string> & command, double secon
   err.close_write();
 
   ProcessResult result;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  constexpr double kWaiting = 20.0;
+  const auto end =
+    std::chrono::steady_clock::now() + std::chrono::duration<double>(kWaiting * seconds);
   bool open[2] = {true, true};
   while (open[0] || open[1])
   {
-    const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    if (left.count() <= 0)
+    if (processor_seconds(child) > seconds || std::chrono::steady_clock::now() > end)
     {
       result.timed_out = true;
       kill(child, SIGKILL);
@@ -106,13 +117,19 @@ ProcessResult run_process(const std::vector<std::string> & command, double secon
     }
     pollfd files[2] = {
       {open[0] ? out.ends[0] : -1, POLLIN, 0}, {open[1] ? err.ends[0] : -1, POLLIN, 0}};
-    poll(files, 2, static_cast<int>(left.count()));
+    constexpr int kLook = 200;  // [ms]
+    poll(files, 2, kLook);
     open[0] = open[0] && (files[0].revents == 0 || read_some(out.ends[0], result.out));
     open[1] = open[1] && (files[1].revents == 0 || read_some(err.ends[0], result.err));
   }
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+  rusage usage{};
+  while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
   {
+  }
+  for (const timeval & part : {usage.ru_utime, usage.ru_stime})
+  {
+    result.seconds += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
   }
   result.exit_code = !result.timed_out && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return result;

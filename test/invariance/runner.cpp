@@ -46,7 +46,7 @@ bool rows_say_nothing_at_rest(const YAML::Node & scenario, const Result & result
 }  // namespace
 
 Runner::Runner(const Settings & settings, Report & report)
-: settings_(settings), cdyn_(settings.cdyn), report_(report)
+: settings_(settings), cdyn_(settings.run, settings.cdyn), report_(report)
 {
 }
 

@@ -23,7 +23,9 @@ struct Settings
 {
   std::string program;  ///< path of this program, for commands that repeat a case
   std::string cdyn;     ///< path of `cdyn`
+  std::string run;      ///< what is run: a copy of it, unless its path was given
   std::string config;   ///< folder config/ of the repository
+  std::string cases;    ///< folder of scenarios that once failed
   std::string robots;   ///< folder of example-robot-data; may be empty
   std::string folder;   ///< for scenario files
   std::string only;     ///< kind of transformation; empty: all
@@ -78,6 +80,7 @@ private:
     bool turn_gravity);
   void run_noise_row();
   void run_contradiction();
+  void run_cases_of_folder();
   void run_command(
     const Case & c, const std::string & what, const std::string & verb, double seconds,
     bool small_memory);

@@ -72,9 +72,7 @@ Case published_scenario(
   Case result;
   result.source = "scenario " + chosen.stem().string();
   result.scenario = load_scenario(chosen.string());
-  // An event of the past would have to be taken out of the scenario, and what an impulse sets in
-  // motion soon lies far from the sizes that the rows have around the initial state.
-  if (random.chance(0.6) && !result.scenario["events"])
+  if (random.chance(0.6))
   {
     Case later = result;
     const double until = random.magnitude(0.01, 0.5);

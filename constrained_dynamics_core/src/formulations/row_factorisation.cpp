@@ -12,6 +12,7 @@
 #include "clones.hpp"
 #include "formulations/columns.hpp"
 #include "formulations/householder.hpp"
+#include "formulations/multiplier_split.hpp"
 
 namespace constrained_dynamics
 {
@@ -19,116 +20,17 @@ namespace constrained_dynamics
 namespace
 {
 
-/// Writes the Cholesky root of Bᵀ diag(D) B, whose size `gram` has. False where that is not
-/// positive definite. `work` has as many elements as B has rows.
-template <typename Basis>
-bool factor_gram(
-  const Basis & basis, const ConstVectorRef & D, VectorRef work, MatrixRef gram) noexcept
-{
-  const Eigen::Index m = basis.rows();
-  for (Eigen::Index i = 0; i < basis.cols(); ++i)
-  {
-    work = D.cwiseProduct(basis.col(i));
-    for (Eigen::Index j = 0; j <= i; ++j)
-    {
-      gram(i, j) = columns::dot(work.data(), basis.col(j).data(), m);
-      gram(j, i) = gram(i, j);
-    }
-  }
-  return columns::cholesky(gram);
-}
+/// H mixes rows, so that its round-off reaches speeds that a row does not contain, and rows that are
+/// almost dependent multiply it by their condition. Above this condition K, β and λ are refined once
+/// with the rows themselves; then each row is met but for round-off of its own terms.
+constexpr double kRefinedCondition = 1e3;
 
-/// Solves L Lᵀ y = residual: `residual` writes y, and `apply` takes the solution.
-template <typename Residual, typename Apply>
-void split(
-  const ConstMatrixRef & L, VectorRef y, const Residual & residual, const Apply & apply) noexcept
+/// sum += A_D x, with the scaled rows A kept right of the n columns of the factor.
+void add_rows(
+  const Eigen::MatrixXd & factor, Eigen::Index n, const ConstVectorRef & x, VectorRef sum) noexcept
 {
-  // Rows of very different sizes make the equations ill-conditioned: solved once more, they lose
-  // nothing.
-  constexpr int kPasses = 2;
-  for (int pass = 0; pass < kPasses; ++pass)
-  {
-    residual();
-    columns::divide_by_lower(L.data(), L.outerStride(), y.data(), y.size());
-    columns::divide_by_lower_transpose(L.data(), L.outerStride(), y.data(), y.size());
-    apply();
-  }
-}
-
-/// Scratch memory of the two splits.
-struct SplitWork
-{
-  MatrixRef gram;
-  VectorRef D;     // S² W², as many as rows
-  VectorRef work;  // as many as rows
-};
-
-/// λ ← λ + S H2 y with the least ‖W λ‖. Nothing where weights are beyond the range of doubles.
-void split_by_null_space(
-  const ConstMatrixRef & H2, const ConstVectorRef & scale, const ConstVectorRef & weight,
-  SplitWork & with, VectorRef y, VectorRef lambda) noexcept
-{
-  if (!factor_gram(H2, with.D, with.work, with.gram))
-  {
-    return;
-  }
-  split(
-    with.gram, y,
-    [&]
-    {
-      with.work.array() = scale.array() * weight.array().square() * lambda.array();
-      for (Eigen::Index i = 0; i < y.size(); ++i)
-      {
-        y(i) = columns::dot(with.work.data(), H2.col(i).data(), H2.rows());
-      }
-    },
-    [&]
-    {
-      with.work.setZero();
-      columns::add_product(
-        with.work.data(), H2.data(), H2.outerStride(), y.data(), H2.rows(), H2.cols());
-      lambda.array() -= scale.array() * with.work.array();
-    });
-}
-
-/// The same with fewer directions than redundant rows: the least ‖W λ‖ with H1ᵀ S⁻¹ λ = μ is
-/// λ = W⁻² S⁻¹ H1 y, (H1ᵀ S⁻² W⁻² H1) y = μ.
-void split_by_range(
-  const ConstMatrixRef & H1, const ConstVectorRef & scale, const ConstVectorRef & weight,
-  SplitWork & with, const ConstVectorRef & mu, VectorRef lambda) noexcept
-{
-  with.D = with.D.cwiseInverse();
-  if (!factor_gram(H1, with.D, with.work, with.gram))
-  {
-    return;
-  }
-  VectorRef y = with.work.head(H1.cols());
-  bool is_first = true;
-  split(
-    with.gram, y,
-    [&]
-    {
-      y = mu;
-      for (Eigen::Index i = 0; i < y.size() && !is_first; ++i)
-      {
-        for (Eigen::Index row = 0; row < H1.rows(); ++row)
-        {
-          y(i) -= H1(row, i) * lambda(row) / scale(row);
-        }
-      }
-    },
-    [&]
-    {
-      if (is_first)
-      {
-        lambda.setZero();
-        is_first = false;
-      }
-      for (Eigen::Index i = 0; i < y.size(); ++i)
-      {
-        lambda.array() += y(i) * H1.col(i).array() / (scale.array() * weight.array().square());
-      }
-    });
+  columns::add_product(
+    sum.data(), factor.col(n).data(), factor.outerStride(), x.data(), sum.size(), x.size());
 }
 
 /// K = −R11⁻¹ R12 (r × p) of the factor [R11 R12].
@@ -145,7 +47,7 @@ CD_CLONES void find_dependency(
 }  // namespace
 
 RowFactorisation::RowFactorisation(int speed_count, int max_row_count)
-: factor_(Eigen::MatrixXd::Zero(max_row_count, speed_count)),
+: factor_(Eigen::MatrixXd::Zero(max_row_count, 2 * speed_count)),
   reflectors_(Eigen::VectorXd::Zero(std::min(max_row_count, speed_count))),
   scale_(Eigen::VectorXd::Ones(max_row_count)),
   order_(Eigen::VectorXi::LinSpaced(speed_count, 0, speed_count - 1)),
@@ -186,6 +88,25 @@ Status RowFactorisation::factor(
     ++repartition_count_;
   }
   finish(options);
+  if (condition_ > kRefinedCondition)
+  {
+    // K ← K − R11⁻¹ (Hᵀ (A_I + A_D K))_1, with the rows scaled.
+    const Eigen::Index n = order_.size();
+    auto missed = work_rows_.head(row_count_);
+    for (Eigen::Index j = 0; j < n; ++j)
+    {
+      factor_.col(n + j).head(row_count_) = rows.col(order_(j)).cwiseProduct(row_scale);
+    }
+    for (Eigen::Index j = rank_; j < n; ++j)
+    {
+      auto K_j = dependency_.col(j - rank_).head(rank_);
+      missed = factor_.col(n + j).head(row_count_);
+      add_rows(factor_, n, K_j, missed);
+      apply_transpose(missed);
+      columns::divide_by_upper(factor_.data(), factor_.outerStride(), missed.data(), rank_);
+      K_j -= missed.head(rank_);
+    }
+  }
   partition_rank_ = rank_;
   partition_rows_ = row_count_;
   const bool lost = nominal_rank == kUnknownRank ? left_ > kRowRounding : rank_ < nominal_rank;
@@ -403,6 +324,15 @@ void RowFactorisation::particular(const ConstVectorRef & bias, VectorRef beta) n
   apply_transpose(x);
   beta = x.head(rank_);
   columns::divide_by_upper(factor_.data(), factor_.outerStride(), beta.data(), rank_);
+  if (condition_ > kRefinedCondition)
+  {
+    // β ← β − R11⁻¹ (Hᵀ (A_D β − b))_1
+    x = -bias.cwiseProduct(scale_.head(m));
+    add_rows(factor_, order_.size(), beta, x);
+    apply_transpose(x);
+    columns::divide_by_upper(factor_.data(), factor_.outerStride(), x.data(), rank_);
+    beta -= x.head(rank_);
+  }
 }
 
 CD_CLONES void RowFactorisation::multipliers(
@@ -420,12 +350,28 @@ CD_CLONES void RowFactorisation::multipliers(
   }
   columns::divide_by_upper_transpose(factor_.data(), factor_.outerStride(), multipliers.data(), r);
   const bool by_range = m - r > r;
-  if (by_range)
+  const bool is_refined = condition_ > kRefinedCondition;
+  if (by_range || is_refined)
   {
     work_null_.head(r) = multipliers.head(r);
   }
   multipliers.tail(m - r).setZero();
   apply(multipliers);
+  if (is_refined)
+  {
+    // What S⁻¹ λ = H [μ; 0] misses of A_Dᵀ λ = f_D goes to it and to μ.
+    auto missed = work_rows_.head(m);
+    for (Eigen::Index k = 0; k < r; ++k)
+    {
+      const double * A_k = factor_.col(order_.size() + k).data();
+      missed(k) = force(order_(k)) - columns::dot(A_k, multipliers.data(), m);
+    }
+    columns::divide_by_upper_transpose(factor_.data(), factor_.outerStride(), missed.data(), r);
+    work_null_.head(r) += missed.head(r);
+    missed.tail(m - r).setZero();
+    apply(missed);
+    multipliers += missed;
+  }
   multipliers.array() *= scale.array();
   if (m == r)
   {

@@ -82,7 +82,9 @@ inline bool shake(Random & random, double width, double speed_width, Case & at)
 }
 
 /// u̇, λ and F^c, one below the other.
-inline Eigen::VectorXd solution_at(const Case & at, const Eigen::VectorXd & q, const Eigen::VectorXd & u, const Eigen::VectorXd & tau)
+inline Eigen::VectorXd solution_at(
+  const Case & at, const Eigen::VectorXd & q, const Eigen::VectorXd & u,
+  const Eigen::VectorXd & tau)
 {
   Workspace & workspace = *at.workspace;
   const Status status = at.dynamics->solve(at.state.time, q, u, tau, workspace);
@@ -95,7 +97,8 @@ inline Eigen::VectorXd solution_at(const Case & at, const Eigen::VectorXd & q, c
 }
 
 /// Central difference of fourth order of the solution along a direction of (δ, u, τ).
-inline Eigen::VectorXd difference(const Case & at, const Eigen::MatrixXd & C, const Eigen::VectorXd & direction)
+inline Eigen::VectorXd difference(
+  const Case & at, const Eigen::MatrixXd & C, const Eigen::VectorXd & direction)
 {
   const System & system = at.dynamics->system();
   const Eigen::Index n = system.speed_count();
@@ -152,9 +155,9 @@ inline void expect_differences(const Case & at, bool tangent_only, const std::st
   ASSERT_EQ(status, Status::kOk) << what;
   const Eigen::MatrixXd C = at.workspace->terms().kinematic_matrix;
   const Eigen::MatrixXd analytic = stacked(d);
-  const Eigen::MatrixXd directions = tangent_only
-                                ? tangent_directions(d)
-                                : Eigen::MatrixXd(Eigen::MatrixXd::Identity(analytic.cols(), analytic.cols()));
+  const Eigen::MatrixXd directions =
+    tangent_only ? tangent_directions(d)
+                 : Eigen::MatrixXd(Eigen::MatrixXd::Identity(analytic.cols(), analytic.cols()));
   const Eigen::Index n = d.acceleration_q.rows();
   const Eigen::Index m = d.multipliers_q.rows();
   const Eigen::MatrixXd expected = analytic * directions;

@@ -38,8 +38,7 @@ Case with_pushing(
 {
   const auto loop = std::make_shared<FrameCoincidence>(
     "loop", scenario.system(), "coupler_tip", "rocker_tip", rows);
-  const std::shared_ptr<const System> system =
-    scenario.dynamics()->constraints().shared_system();
+  const std::shared_ptr<const System> system = scenario.dynamics()->constraints().shared_system();
   Case at = make_case(
     std::make_shared<const Dynamics>(ConstraintSet(system, {loop, pushing})), scenario.initial());
   at.workspace->set_active(1, false);

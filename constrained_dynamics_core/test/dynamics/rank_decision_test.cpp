@@ -275,5 +275,40 @@ TEST(RankDecision, when_small_accelerations_contradict_beside_huge_ones_expect_i
   }
 }
 
+// Two planes at an angle of 2^-22 = 2.4e-7 fix x and y, as the planes x and y themselves do. What
+// they cost in digits must not reach the speeds of other bodies, to which another row leads.
+TEST(RankDecision, when_planes_are_almost_parallel_expect_the_digits_of_all_other_speeds)
+{
+  const auto solve_with = [&](const std::string & second, const std::string & name)
+  {
+    const Scenario scenario = Scenario::from_text(
+      "name: planes\nsystem:\n  coordinates: [x, y, z, a, b]\n"
+      "  kinetic: (dx^2 + dy^2 + dz^2 + 2*da^2 + 3*db^2 + (da - 0.3*dx + 0.7*dz)^2)/2\n"
+      "  potential: 40*x - 90*y + 9.81*z + 3*a - 7*b\n"
+      "constraints:\n  - {name: rows, type: formula, level: position, rows: [x, '" +
+        second + "', '0.3*x + 0.7*y + 1.1*z + 0.9*a - 0.4*b', '0.2*z - 0.6*y + 1.3*b']}\n" +
+        "initial: {q: {x: 0, y: 0, z: 0, a: 0, b: 0}}\n",
+      {"formulation=" + name});
+    return solve(*scenario.dynamics(), scenario.initial());
+  };
+  for (const std::string & name : formulation_names())
+  {
+    const Answer plain = solve_with("y", name);
+    const Answer steep = solve_with("x + 2^(-22)*y", name);
+    EXPECT_EQ(steep.status, Status::kOk) << name;
+    EXPECT_EQ(steep.rank, 4) << name;
+    const double size = plain.acceleration.norm();
+    EXPECT_LE((steep.acceleration - plain.acceleration).norm(), 1e-14 * size) << name;
+    EXPECT_LE(
+      (steep.constraint_force - plain.constraint_force).norm(),
+      1e-13 * plain.constraint_force.norm())
+      << name;
+    // λ of the rows that lead to the others.
+    EXPECT_LE(
+      (steep.multipliers - plain.multipliers).tail(2).norm(), 1e-13 * plain.multipliers.norm())
+      << name;
+  }
+}
+
 }  // namespace
 }  // namespace constrained_dynamics

@@ -350,8 +350,7 @@ TEST(ServoSafety, when_limited_controls_overflow_expect_no_solution)
       std::make_shared<RowServo>(std::make_shared<FormulaConstraint>(
         "x", scenario.system(), RowLevel::kPosition, std::vector<std::string>{"x"})),
       ErrorDynamics{}, 0};
-    return std::make_unique<ServoLaw>(
-      scenario.dynamics(), std::vector<ServoTask>{task}, options);
+    return std::make_unique<ServoLaw>(scenario.dynamics(), std::vector<ServoTask>{task}, options);
   };
   State state = scenario.initial();
   state.q(3) = 698.0;  // e^698 = 1.4e303

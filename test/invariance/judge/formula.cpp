@@ -496,6 +496,17 @@ private:
     return out;
   }
 
+  /// A sine or cosine: neither they nor their derivatives exceed 1, however many turns an angle has
+  /// made.
+  Jet wave(const Jet & a, const Real & value, const Real & derivative) const
+  {
+    const auto size = [&](const Real & f, const Real & slope)
+    { return std::min<Real>(1, abs(f) + abs(slope) * a.size); };
+    return chain(
+      a, {value, derivative, -value},
+      {size(value, derivative), size(derivative, value), abs(value)});
+  }
+
   Jet arc_tangent(const Jet & a) const
   {
     const Real f1 = 1 / (1 + a.value * a.value);
@@ -532,16 +543,8 @@ private:
       const Jet & a = x[0];
       const Real & v = a.value;
       if (f == "negate") return multiple(a, -1);
-      if (f == "sin")
-      {
-        const Real s = sin(v);
-        return chain(a, s, cos(v), -s);
-      }
-      if (f == "cos")
-      {
-        const Real c = cos(v);
-        return chain(a, c, -sin(v), -c);
-      }
+      if (f == "sin") return wave(a, sin(v), cos(v));
+      if (f == "cos") return wave(a, cos(v), -sin(v));
       if (f == "tan")
       {
         const Real t = tan(v);

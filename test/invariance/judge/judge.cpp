@@ -231,12 +231,15 @@ bool move_to_manifold(const Document & document, const Real & limit, State & sta
   return false;
 }
 
-/// The largest rank at some states on the manifold around a given one, which move with any speeds.
+/// The largest rank at some states on the manifold around a given one, which move with any speeds;
+/// −1 where none is found, as at a point that rows touch alone: there nothing tells a singular
+/// position from a regular one.
 int rank_around(
   const Document & document, const State & state, const Evaluation & e, const Real & singular,
   std::mt19937_64 & random)
 {
   int rank = count_above(e, singular);
+  bool is_alone = true;
   const std::unique_ptr<System> system = make_system(document, state);
   const int n = system->size();
   for (int sample = 0; sample < 2; ++sample)
@@ -267,9 +270,10 @@ int rank_around(
     {
       const std::unique_ptr<System> there = make_system(document, other);
       rank = std::max(rank, count_above(rows_at(document, *there, other), singular));
+      is_alone = false;
     }
   }
-  return rank;
+  return is_alone ? -1 : rank;
 }
 
 /// The multipliers with the least Σ (λ/weight)² that exert Bᵀ μ. With W = diag(weight) they are W²

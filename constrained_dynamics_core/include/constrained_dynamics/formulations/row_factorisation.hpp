@@ -124,7 +124,7 @@ private:
   void apply(VectorRef x) noexcept;
   double largest_dependency() const noexcept;
 
-  Eigen::MatrixXd factor_;      // m × n: Householder vectors below, R above the diagonal
+  Eigen::MatrixXd factor_;      // Householder vectors, R; where rows are refined also S A Π
   Eigen::VectorXd reflectors_;  // coefficients of the Householder vectors
   Eigen::VectorXd scale_;
   Eigen::VectorXi order_;
