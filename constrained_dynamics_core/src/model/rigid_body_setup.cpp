@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/rigid_body_impl.hpp"
+#include "model/spring_law.hpp"
 #include "model/xml_reader.hpp"
 #include "names.hpp"
 
@@ -167,7 +168,7 @@ void RigidBodySystem::Impl::add_elements(const SceneDescription & description)
     {
       throw std::invalid_argument("a force element is null");
     }
-    const std::string owner = "force element '" + element->name() + "': ";
+    const std::string owner = element_owner(element->name()) + ": ";
     const int a = index_of_name(owner + "frame", element->frame_a(), frame_names);
     const int b = index_of_name(owner + "frame", element->frame_b(), frame_names);
     const std::string & body = robot.frames[static_cast<std::size_t>(a)].body;

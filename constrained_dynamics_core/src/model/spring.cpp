@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "checked_values.hpp"
+#include "model/spring_law.hpp"
 
 namespace constrained_dynamics
 {
@@ -18,8 +19,6 @@ namespace
 constexpr double kCoincident = 1e-12;
 
 constexpr int kVariables = 3;  // x, rate, t
-
-std::string owner_of(const std::string & name) { return "force element '" + name + "'"; }
 
 FormulaProgram compile(
   const std::string & owner, const std::string & variable, const SpringLaw & law)
@@ -93,11 +92,12 @@ Spring::Spring(
   const std::string & name, const std::string & frame_a, const std::string & frame_b,
   const SpringLaw & law, bool cable)
 : ForceElement(
-    name, "spring", frame_a, frame_b, SpringEffort(owner_of(name), "length", law).scratch_size()),
-  effort_(owner_of(name), "length", law),
+    name, "spring", frame_a, frame_b,
+    SpringEffort(element_owner(name), "length", law).scratch_size()),
+  effort_(element_owner(name), "length", law),
   cable_(cable)
 {
-  checked_nonnegative(owner_of(name), "rest", law.rest);
+  checked_nonnegative(element_owner(name), "rest", law.rest);
 }
 
 template <class S>
@@ -196,12 +196,9 @@ ForceElementDescription Spring::description()
      describe_key("cable", KeyKind::kBoolean, "whether it only pulls").with_default(false)});
   description.make = [](const ForceElementArguments & given)
   {
-    const SpringLaw law{
-      given.keys.number("stiffness"), given.keys.number("damping"), given.keys.number("rest"),
-      given.keys.has("force") ? given.keys.text("force") : "", given.parameters};
     return std::make_shared<const Spring>(
-      given.name, given.keys.text("frame_a"), given.keys.text("frame_b"), law,
-      given.keys.boolean("cable"));
+      given.name, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      spring_law(given, "force"), given.keys.boolean("cable"));
   };
   return description;
 }

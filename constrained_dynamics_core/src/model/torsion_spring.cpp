@@ -7,7 +7,7 @@
 #include <Eigen/Geometry>
 
 #include "checked_values.hpp"
-#include "constrained_dynamics/model/spring.hpp"
+#include "model/spring_law.hpp"
 #include "model/twist.hpp"
 
 namespace constrained_dynamics
@@ -18,8 +18,6 @@ namespace
 
 // η² + s² = cos²(half the swing) at which the twist is lost in rounding.
 constexpr double kHalfTurn = 1e-12;
-
-std::string owner_of(const std::string & name) { return "force element '" + name + "'"; }
 
 /// Rotation vector. Close to 0 by the series of asin(x)/x, whose remainder is below round-off.
 template <class S>
@@ -53,17 +51,17 @@ TorsionSpring::TorsionSpring(
   const SpringLaw & law, const std::optional<Eigen::Vector3d> & axis)
 : ForceElement(
     name, "torsion_spring", frame_a, frame_b,
-    SpringEffort(owner_of(name), "angle", law).scratch_size()),
-  effort_(owner_of(name), "angle", law)
+    SpringEffort(element_owner(name), "angle", law).scratch_size()),
+  effort_(element_owner(name), "angle", law)
 {
   if (axis)
   {
-    axis_ = checked_direction(owner_of(name), "axis", *axis);
+    axis_ = checked_direction(element_owner(name), "axis", *axis);
   }
   else if (!effort_.is_linear() || effort_.rest() != 0.0)
   {
     throw std::invalid_argument(
-      owner_of(name) + ": without axis only stiffness and damping are allowed");
+      element_owner(name) + ": without axis only stiffness and damping are allowed");
   }
 }
 
@@ -160,16 +158,14 @@ ForceElementDescription TorsionSpring::description()
        .optional()});
   description.make = [](const ForceElementArguments & given)
   {
-    const SpringLaw law{
-      given.keys.number("stiffness"), given.keys.number("damping"), given.keys.number("rest"),
-      given.keys.has("torque") ? given.keys.text("torque") : "", given.parameters};
     std::optional<Eigen::Vector3d> axis;
     if (given.keys.has("axis"))
     {
       axis = given.keys.vector("axis");
     }
     return std::make_shared<const TorsionSpring>(
-      given.name, given.keys.text("frame_a"), given.keys.text("frame_b"), law, axis);
+      given.name, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      spring_law(given, "torque"), axis);
   };
   return description;
 }
