@@ -13,8 +13,10 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.hpp"
+#include "completion_command.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
 #include "constrained_dynamics/version.hpp"
+#include "output.hpp"
 
 namespace
 {
@@ -112,7 +114,8 @@ void add_run(CLI::App & app, std::optional<int> & exit_code)
   add_run_options(command, overrides);
   command.add_option("--csv", run.csv, "Write all outputs as CSV")->type_name("FILE");
   command.add_option("--events", run.events, "Write all events as CSV")->type_name("FILE");
-  command.add_flag("--reactions", run.reactions, "Reaction wrench of each joint in the CSV");
+  command.add_flag(
+    "--reactions", run.reactions, "Reaction wrench of each joint in CSV, JSON and summary");
   add_json(command, run.json, "Write the report as JSON; - is the standard output");
   command.add_flag("--quiet", run.quiet, "No table, no progress, no warnings");
 }
@@ -189,6 +192,18 @@ void add_types(CLI::App & app, std::optional<int> & exit_code)
   command.callback([type, &exit_code] { exit_code = cdyn::types(*type); });
 }
 
+void add_completion(CLI::App & app, std::optional<int> & exit_code)
+{
+  CLI::App & command = *app.add_subcommand(
+    "completion", "Script that completes words of cdyn in bash: source <(cdyn completion)");
+  command.callback(
+    [&app, &exit_code]
+    {
+      cdyn::write_out(cdyn::completion_script(app));
+      exit_code = cdyn::kSuccess;
+    });
+}
+
 }  // namespace
 
 // NOLINTNEXTLINE(bugprone-exception-escape): outside of the try block only mistakes here throw
@@ -207,7 +222,7 @@ int main(int argc, char ** argv)
   std::optional<int> exit_code;
   for (const auto add :
        {add_run, add_solve, add_check, add_compare, add_bench, add_linearize, add_examples,
-        add_types})
+        add_types, add_completion})
   {
     add(app, exit_code);
   }
@@ -219,7 +234,7 @@ int main(int argc, char ** argv)
       return *exit_code;
     }
     std::cerr << "cdyn: a subcommand is missing; allowed: run, solve, check, compare, bench, "
-                 "linearize, examples, types\n"
+                 "linearize, examples, types, completion\n"
                  "Run with --help for more information.\n";
     return cdyn::kBadInput;
   }

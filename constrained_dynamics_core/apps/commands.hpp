@@ -30,7 +30,7 @@ struct RunArguments : ScenarioArguments
 {
   std::string csv;
   std::string events;
-  bool reactions = false;  ///< whether the CSV has the reactions of the joints
+  bool reactions = false;  ///< whether the results have the reactions of the joints
   bool quiet = false;
 };
 

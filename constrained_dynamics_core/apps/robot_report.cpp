@@ -3,6 +3,8 @@
 
 #include "robot_report.hpp"
 
+#include <stdexcept>
+
 #include "constrained_dynamics/model/control_state_system.hpp"
 #include "constrained_dynamics/model/force_element.hpp"
 #include "output.hpp"
@@ -35,6 +37,58 @@ RobotReport::RobotReport(const cd::Scenario & scenario, bool with_reactions)
   {
     reactions_.emplace(*scenario.dynamics());
   }
+  if (with_reactions && robot_ == nullptr)
+  {
+    throw std::invalid_argument(
+      "--reactions: the system has no joints; allowed: systems of robots and bodies");
+  }
+  if (with_reactions)
+  {
+    forces_.resize(robot_->joints().size());
+    torques_.resize(robot_->joints().size());
+  }
+}
+
+void RobotReport::add(const cd::Workspace & workspace)
+{
+  if (!has_columns_ || reactions_->update(workspace) != cd::Status::kOk)
+  {
+    return;
+  }
+  for (std::size_t i = 0; i < forces_.size(); ++i)
+  {
+    forces_[i].add(reactions_->wrenches()[i].force.norm());
+    torques_[i].add(reactions_->wrenches()[i].torque.norm());
+  }
+}
+
+void RobotReport::write_ranges(cd::JsonWriter & json) const
+{
+  if (!has_columns_)
+  {
+    return;
+  }
+  json.key("reactions").begin_object();
+  for (std::size_t i = 0; i < forces_.size(); ++i)
+  {
+    json.key(robot_->joints()[i].name).begin_object();
+    forces_[i].write(json, "force", false);
+    torques_[i].write(json, "torque", false);
+    json.end_object();
+  }
+  json.end_object();
+}
+
+std::string RobotReport::describe_ranges(std::size_t width) const
+{
+  std::string text = has_columns_ ? range_heading("joint reactions", width) : "";
+  for (std::size_t i = 0; i < forces_.size(); ++i)
+  {
+    const std::string & name = robot_->joints()[i].name;
+    text += range_line("|force| " + name, forces_[i], width);
+    text += range_line("|torque| " + name, torques_[i], width);
+  }
+  return text;
 }
 
 const cd::SystemData & RobotReport::robot_data(const cd::Workspace & workspace) const

@@ -10,6 +10,7 @@
 #include "constrained_dynamics/dynamics/joint_reactions.hpp"
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "json_writer.hpp"
+#include "run_statistics.hpp"
 
 namespace cdyn
 {
@@ -18,7 +19,8 @@ namespace cdyn
 class RobotReport
 {
 public:
-  /// @param with_reactions whether joint reactions are columns.
+  /// @param with_reactions whether joint reactions are columns and ranges.
+  /// @throw std::invalid_argument if they are wanted of a system without joints.
   RobotReport(const constrained_dynamics::Scenario & scenario, bool with_reactions);
 
   /// Names of the columns of a run.
@@ -29,6 +31,12 @@ public:
   void write(
     constrained_dynamics::JsonWriter & json, const constrained_dynamics::Workspace & workspace);
 
+  /// Adds a solved state to the ranges of the reactions, if they are wanted.
+  void add(const constrained_dynamics::Workspace & workspace);
+  /// The entry `reactions` of a run, and the lines of its summary; empty unless they are wanted.
+  void write_ranges(constrained_dynamics::JsonWriter & json) const;
+  std::string describe_ranges(std::size_t width) const;
+
 private:
   /// Data of the robot itself, which may be wrapped.
   const constrained_dynamics::SystemData & robot_data(
@@ -38,6 +46,8 @@ private:
   bool is_wrapped_;
   bool has_columns_;
   std::optional<constrained_dynamics::JointReactions> reactions_;
+  std::vector<Range> forces_;
+  std::vector<Range> torques_;
 };
 
 }  // namespace cdyn

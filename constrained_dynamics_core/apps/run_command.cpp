@@ -206,6 +206,7 @@ int run(const RunArguments & arguments)
     }
     statistics.add(now, observed);
     servo.add();
+    robot.add(now.workspace());
     if (files.csv.is_open())
     {
       files.csv.write(csv_line(scenario, now, observed, robot, servo));
@@ -217,7 +218,7 @@ int run(const RunArguments & arguments)
     simulation.run(scenario.run().until, scenario.run().output_interval, observer);
   progress.finish();
   const double wall_time = seconds_since(start);
-  const RunReport report{scenario, simulation, rank, result, statistics, servo, wall_time};
+  const RunReport report{scenario, simulation, rank, result, statistics, servo, robot, wall_time};
   return finish(arguments, report, simulation, initial, files);
 }
 

@@ -304,7 +304,8 @@ std::string describe(const RunReport & report)
   }
   std::ostringstream text;
   text << describe_heading(report) << describe_forces(report, width)
-       << describe_inputs(report, width) << report.servo.describe(width);
+       << report.robot.describe_ranges(width) << describe_inputs(report, width)
+       << report.servo.describe(width);
   if (statistics.position.row >= 0)
   {
     text << "largest |φ|       " << format(statistics.position.size, 3) << " ("

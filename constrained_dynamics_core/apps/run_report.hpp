@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "constrained_dynamics/scenario/scenario.hpp"
+#include "robot_report.hpp"
 #include "run_statistics.hpp"
 #include "servo_report.hpp"
 
@@ -21,6 +22,7 @@ struct RunReport
   const constrained_dynamics::RunResult & result;
   const Statistics & statistics;
   const ServoReport & servo;
+  const RobotReport & robot;
   double wall_time;
 };
 

@@ -162,6 +162,7 @@ std::string to_json(const RunReport & report, const std::string & initial, cd::S
   statistics.write_energy(json);
   statistics.write_violation(json);
   write_forces(json, report);
+  report.robot.write_ranges(json);
   json.key("observe").begin_object();
   for (std::size_t i = 0; i < statistics.observables.size(); ++i)
   {

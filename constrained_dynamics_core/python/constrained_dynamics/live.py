@@ -222,6 +222,10 @@ class LiveRun:
         self._advance(max(self.scenario.run_settings.step if self._fixed_step else 0.0, 0.01))
 
     def _reset(self):
+        """Back to the initial state of the file, with its parameters."""
+        if self._parameters:
+            self._parameters = {}
+            self._load()
         self._restart(self.scenario.initial)
         self._running = True
 

@@ -26,6 +26,11 @@
   function makePlots() {
     const place = document.getElementById("plots");
     for (const note of data.notes) place.appendChild(Object.assign(document.createElement("div"), {className: "note", textContent: note}));
+    if (data.plots.events.length) {
+      place.appendChild(Object.assign(document.createElement("div"), {
+        className: "caption", textContent: "Dotted vertical lines: events (contacts, friction, switches, impulses).",
+      }));
+    }
     const shapes = data.plots.events.map((t) => ({
       type: "line", x0: t, x1: t, yref: "paper", y0: 0, y1: 1, line: {color: "#9aa5b1", width: 0.7, dash: "dot"},
     }));

@@ -298,6 +298,18 @@ def _force_lines(record, index, time):
     return [_line(time, values, name, colour, dash) for values, name, colour, dash in lines[:MOST_LINES]], len(lines)
 
 
+def _input_lines(record, index, time):
+    """The largest inputs (torques and forces of the motors), one line each, and how many act."""
+    inputs = np.asarray(record.inputs)[index]
+    acting = [i for i in range(inputs.shape[1]) if np.nanmax(np.abs(inputs[:, i]), initial=0.0) > 1e-12]
+    acting.sort(key=lambda i: -np.nanmax(np.abs(inputs[:, i])))
+    lines = [
+        _line(time, inputs[:, i], record.input_names[i], COLOURS[k % len(COLOURS)])
+        for k, i in enumerate(acting[:MOST_LINES])
+    ]
+    return lines, len(acting)
+
+
 def _impulse_marks(record):
     """The impulses of impacts, one mark each."""
     constraints = record.dynamics.constraints
@@ -376,6 +388,17 @@ def _plots(record):
             "log": False,
         }
     ]
+    inputs, acting = _input_lines(record, index, time)
+    if inputs:
+        plots.append(
+            {
+                "id": "inputs",
+                "title": "Inputs" + (" (%d largest of %d)" % (len(inputs), acting) if acting > len(inputs) else ""),
+                "lines": inputs,
+                "axis": "N m, N" if record.dynamics.system.frame_names else "",
+                "log": False,
+            }
+        )
     violations = _violation_lines(record, index, time)
     if violations:
         plots.append(

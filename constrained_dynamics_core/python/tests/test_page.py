@@ -6,7 +6,6 @@
 import json
 import os
 import re
-import shutil
 import struct
 import subprocess
 import zlib
@@ -14,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import PROGRAM as BROWSER
+from browser import Browser
 from conftest import SMALL_EXAMPLES
 from test_dynamics import LENGTH, rod
 
@@ -22,14 +23,6 @@ from constrained_dynamics import page, rotations, shapes
 from constrained_dynamics.drawing import Drawing
 from constrained_dynamics.residuals import largest_violation
 
-BROWSER = next(
-    (
-        found
-        for found in map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))
-        if found
-    ),
-    None,
-)
 ROBOTS = Path(os.environ.get("CD_EXAMPLE_ROBOT_DATA") or os.environ.get("EXAMPLE_ROBOT_DATA") or "missing")
 needs_robots = pytest.mark.skipif(not ROBOTS.is_dir(), reason="example-robot-data is not there")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
@@ -227,7 +220,42 @@ def test_command_expect_exit_code_and_message(folder, capsys):
     assert "unti" in capsys.readouterr().err
 
 
+def test_plots_expect_inputs_of_motors_and_events():
+    record = cd.Scenario.load(cd.example("parallel_ankle")).run(until=0.5)
+    plots = {plot["id"]: plot for plot in page._plots(record)["plots"]}
+    lines = {line["name"]: line["y"] for line in plots["inputs"]["lines"]}
+    assert set(lines) == {"left_motor", "right_motor"}
+    column = record.input_names.index("left_motor")
+    np.testing.assert_allclose(lines["left_motor"], np.asarray(record.inputs)[:, column], rtol=1e-5, atol=1e-12)
+    # Contacts are constraints: their forces are among the constraint forces.
+    ball = cd.Scenario.load(cd.example("sphere_on_incline")).run()
+    plots = {plot["id"]: plot for plot in page._plots(ball)["plots"]}
+    assert "inputs" not in plots and plots["forces"]["lines"]
+
+
 # ---- in a browser --------------------------------------------------------------------------------
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 800, 1280, 1920])
+def test_page_expect_everything_inside_the_window(folder, width):
+    path = folder / "ankle.html"
+    if not path.exists():
+        page.write_scenario_page(cd.example("parallel_ankle"), path, until=1.0)
+    with Browser(folder / ("profile%d" % width), size=(width, 800)) as browser:
+        browser.open(path.as_uri() + "#t=0.5")
+        browser.wait("(document.getElementById('self-check') || {textContent: '{}'}).textContent != '{}'")
+        assert browser.evaluate("window.innerWidth") == width
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        boxes = browser.evaluate(
+            "[...document.querySelectorAll('.plot, #view, footer, header')].map((e) => {"
+            "const r = e.getBoundingClientRect(); return [r.left, r.right, r.height]; })"
+        )
+        assert len(boxes) == 7  # four plots
+        for left, right, height in boxes:
+            assert left >= 0 and right <= width + 0.5 and height > 20
+        sizes = browser.evaluate("[...document.querySelectorAll('.plot .main-svg')].map((e) => e.clientWidth)")
+        assert min(sizes) >= 300
 
 
 @needs_browser
@@ -247,7 +275,7 @@ def test_demo_in_browser_expect_robot_arrows_plots_and_picture(folder):
     time = 4.0
     check = self_check(path, time)
     assert check["webgl"] and check["triangles"] > 50_000
-    assert all(count >= 1 for count in check["plots"]) and len(check["plots"]) == 3
+    assert all(count >= 1 for count in check["plots"]) and len(check["plots"]) == 4
     shown = {arrow["name"]: arrow for arrow in check["arrows"] if arrow["visible"]}
     assert {"wall", "blade"} <= set(shown)
     # The numbers in the page are those of the run at that time.

@@ -114,6 +114,12 @@ def test_parameter_expect_another_force_at_the_same_place(pendulum_file):
     # Another length: moved onto the row.
     run.command("parameter", name="l", value=1.6)
     np.testing.assert_allclose(np.linalg.norm(run.state()["q"]), 1.6, rtol=1e-12)
+    # A reset restores the parameters of the file, and with them its motion.
+    run.command("reset")
+    run.command("pause")
+    assert run.state()["parameters"] == before["parameters"]
+    np.testing.assert_allclose(run.state()["q"], before["q"], atol=1e-12)
+    np.testing.assert_allclose(run.state()["multipliers"], before["multipliers"], rtol=1e-9)
 
 
 def test_gravity_of_a_robot_expect_a_slider():

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include <Eigen/QR>
+
 #include "analysis/virtual_motions.hpp"
 #include "constrained_dynamics/model/control_state_system.hpp"
 
@@ -46,6 +48,28 @@ void reduce(Eigen::MatrixXd & rows)
   }
 }
 
+/// The motions that the active rows permit (n × d), as many as the rank analysis of the workspace
+/// found. Rows that are zero up to round-off count for what they could be, not for what they are.
+Eigen::MatrixXd permitted_motions(const Dynamics & dynamics, const Workspace & workspace)
+{
+  if (workspace.rank_report().row_count == 0)
+  {
+    return null_space(active_rows(dynamics, workspace));
+  }
+  const ConstraintSet & set = dynamics.constraints();
+  Eigen::MatrixXd rows = workspace.row_scale().asDiagonal() * workspace.rows().jacobian;
+  for (int row = 0; row < set.row_count(); ++row)
+  {
+    if (!workspace.is_active(set.constraint_of_row(row)))
+    {
+      rows.row(row).setZero();
+    }
+  }
+  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(rows.transpose());
+  const Eigen::MatrixXd complete = qr.householderQ();
+  return complete.rightCols(rows.cols() - workspace.nominal_rank());
+}
+
 /// The effect of the controls: G and, for controls that are states, G of the wrapped system.
 Eigen::MatrixXd control_matrix(const System & system, const Workspace & workspace)
 {
@@ -80,7 +104,7 @@ UnderactuationReport analyse_underactuation(
       to_string(status));
   }
   const Terms terms = workspace.terms();
-  const Eigen::MatrixXd basis = null_space(active_rows(dynamics, workspace));  // A2ᵀ
+  const Eigen::MatrixXd basis = permitted_motions(dynamics, workspace);  // A2ᵀ
   UnderactuationReport report;
   report.degrees_of_freedom = static_cast<int>(basis.cols());
   report.motions.resize(0, basis.rows());

@@ -12,8 +12,8 @@
 namespace constrained_dynamics
 {
 
-/// Refuses dynamics with forces that depend on constraint forces (E45) where they are not taken into
-/// account. @throw std::invalid_argument naming `user`.
+/// Refuses dynamics with forces that depend on constraint forces (E45) where these are left out.
+/// @throw std::invalid_argument naming `user`.
 inline void refuse_multiplier_forces(const Dynamics & dynamics, const std::string & user)
 {
   if (MultiplierFormulation::of(dynamics.formulation()) != nullptr)

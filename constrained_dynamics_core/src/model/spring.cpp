@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "checked_values.hpp"
+#include "model/spring_law.hpp"
 
 namespace constrained_dynamics
 {
@@ -195,12 +196,9 @@ ForceElementDescription Spring::description()
      describe_key("cable", KeyKind::kBoolean, "whether it only pulls").with_default(false)});
   description.make = [](const ForceElementArguments & given)
   {
-    const SpringLaw law{
-      given.keys.number("stiffness"), given.keys.number("damping"), given.keys.number("rest"),
-      given.keys.has("force") ? given.keys.text("force") : "", given.parameters};
     return std::make_shared<const Spring>(
-      given.name, given.keys.text("frame_a"), given.keys.text("frame_b"), law,
-      given.keys.boolean("cable"));
+      given.name, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      spring_law(given, "force"), given.keys.boolean("cable"));
   };
   return description;
 }

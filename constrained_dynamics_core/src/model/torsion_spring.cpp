@@ -7,7 +7,7 @@
 #include <Eigen/Geometry>
 
 #include "checked_values.hpp"
-#include "constrained_dynamics/model/spring.hpp"
+#include "model/spring_law.hpp"
 #include "model/twist.hpp"
 
 namespace constrained_dynamics
@@ -158,16 +158,14 @@ ForceElementDescription TorsionSpring::description()
        .optional()});
   description.make = [](const ForceElementArguments & given)
   {
-    const SpringLaw law{
-      given.keys.number("stiffness"), given.keys.number("damping"), given.keys.number("rest"),
-      given.keys.has("torque") ? given.keys.text("torque") : "", given.parameters};
     std::optional<Eigen::Vector3d> axis;
     if (given.keys.has("axis"))
     {
       axis = given.keys.vector("axis");
     }
     return std::make_shared<const TorsionSpring>(
-      given.name, given.keys.text("frame_a"), given.keys.text("frame_b"), law, axis);
+      given.name, given.keys.text("frame_a"), given.keys.text("frame_b"),
+      spring_law(given, "torque"), axis);
   };
   return description;
 }

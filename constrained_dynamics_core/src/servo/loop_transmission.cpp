@@ -31,10 +31,13 @@ constexpr double kNoMotion = 1e-9;
 // A larger change in one iteration would leave the branch [rad, m].
 constexpr double kLargestChange = 1.0;
 
+}  // namespace
+
 /// One side: coordinates that are given or asked for, and how they move with w.
-struct Side
+struct TransmissionSide
 {
-  Side(const System & system, const std::vector<std::string> & names, const char * the_role)
+  TransmissionSide(
+    const System & system, const std::vector<std::string> & names, const char * the_role)
   : role(the_role)
   {
     if (names.empty())
@@ -140,8 +143,6 @@ struct Side
   Eigen::VectorXd work;
 };
 
-}  // namespace
-
 struct LoopTransmission::Impl
 {
   Impl(
@@ -152,21 +153,23 @@ struct LoopTransmission::Impl
   /// Rows, motions and maps at q_trial. Statuses: kOk, kSingular (of the loops), failures.
   Status update() noexcept;
   /// Newton's method to side.goal.
-  Status approach(Side & side) noexcept;
+  Status approach(TransmissionSide & side) noexcept;
   /// Whether the side has not passed a singular position since the last call.
-  bool holds_branch(const Side & side) noexcept;
+  bool holds_branch(const TransmissionSide & side) noexcept;
   void hold() noexcept;
   Status move(
-    Side & side, const ConstVectorRef & target, const Side & other, VectorRef out) noexcept;
+    TransmissionSide & side, const ConstVectorRef & target, const TransmissionSide & other,
+    VectorRef out) noexcept;
   Status check(
-    const Side & from, const ConstVectorRef & in, const Side & to, VectorRef out) const noexcept;
+    const TransmissionSide & from, const ConstVectorRef & in, const TransmissionSide & to,
+    VectorRef out) const noexcept;
 
   Dynamics dynamics;
   LoopTransmissionOptions options;
   Workspace workspace;
   RowFactorisation rows;
-  Side actuators;
-  Side joints;
+  TransmissionSide actuators;
+  TransmissionSide joints;
   Eigen::VectorXd rest;     // u = 0
   Eigen::MatrixXd motions;  // N (n × d)
   Eigen::MatrixXd last_motions;
@@ -263,7 +266,7 @@ void LoopTransmission::Impl::start(const State & state)
   turn = Eigen::PartialPivLU<Eigen::MatrixXd>(freedoms);
   w.setZero(freedoms);
   rows.reset_partition();
-  for (Side * side : {&actuators, &joints})
+  for (TransmissionSide * side : {&actuators, &joints})
   {
     if (side->size() < freedoms || freedoms == 0)
     {
@@ -276,7 +279,7 @@ void LoopTransmission::Impl::start(const State & state)
   }
   q = assembled.q;
   status = update();
-  for (const Side * side : {&actuators, &joints})
+  for (const TransmissionSide * side : {&actuators, &joints})
   {
     if (status != Status::kOk || side->is_singular())
     {
@@ -322,7 +325,7 @@ Status LoopTransmission::Impl::update() noexcept
   return status;
 }
 
-Status LoopTransmission::Impl::approach(Side & side) noexcept
+Status LoopTransmission::Impl::approach(TransmissionSide & side) noexcept
 {
   for (int i = 0; i < kIterations; ++i)
   {
@@ -366,18 +369,18 @@ Status LoopTransmission::Impl::approach(Side & side) noexcept
   return Status::kNotConverged;
 }
 
-bool LoopTransmission::Impl::holds_branch(const Side & side) noexcept
+bool LoopTransmission::Impl::holds_branch(const TransmissionSide & side) noexcept
 {
   // N may have another basis than before, of the other orientation.
   overlap.noalias() = last_motions.transpose() * motions;
   turn.compute(overlap);
   const int turned = turn.determinant() < 0.0 ? -1 : 1;
-  for (Side * each : {&actuators, &joints})
+  for (TransmissionSide * each : {&actuators, &joints})
   {
     each->branch *= turned;
   }
   const bool holds = side.is_singular() || side.orientation == side.branch;
-  for (Side * each : {&actuators, &joints})
+  for (TransmissionSide * each : {&actuators, &joints})
   {
     each->branch = each->is_singular() ? each->branch : each->orientation;
   }
@@ -395,7 +398,8 @@ void LoopTransmission::Impl::hold() noexcept
 }
 
 Status LoopTransmission::Impl::check(
-  const Side & from, const ConstVectorRef & in, const Side & to, VectorRef out) const noexcept
+  const TransmissionSide & from, const ConstVectorRef & in, const TransmissionSide & to,
+  VectorRef out) const noexcept
 {
   if (in.size() != from.size() || out.size() != to.size())
   {
@@ -405,7 +409,8 @@ Status LoopTransmission::Impl::check(
 }
 
 Status LoopTransmission::Impl::move(
-  Side & side, const ConstVectorRef & target, const Side & other, VectorRef out) noexcept
+  TransmissionSide & side, const ConstVectorRef & target, const TransmissionSide & other,
+  VectorRef out) noexcept
 {
   const Status checked = check(side, target, other, out);
   if (checked != Status::kOk)
@@ -494,8 +499,8 @@ namespace
 
 /// v_to = N_to N_from⁺ v_from.
 Status convert_velocities(
-  const Side & from, const ConstVectorRef & in, const Side & to, Eigen::VectorXd & w,
-  VectorRef out) noexcept
+  const TransmissionSide & from, const ConstVectorRef & in, const TransmissionSide & to,
+  Eigen::VectorXd & w, VectorRef out) noexcept
 {
   from.motion_of(in, from.smallest, w);
   out.noalias() = to.map * w;
@@ -504,8 +509,8 @@ Status convert_velocities(
 
 /// N_toᵀ τ_to = N_fromᵀ τ_from.
 Status convert_efforts(
-  const Side & from, const ConstVectorRef & in, const Side & to, Eigen::VectorXd & w,
-  VectorRef out) noexcept
+  const TransmissionSide & from, const ConstVectorRef & in, const TransmissionSide & to,
+  Eigen::VectorXd & w, VectorRef out) noexcept
 {
   w.noalias() = from.map.transpose() * in;
   to.efforts_of(w, out);

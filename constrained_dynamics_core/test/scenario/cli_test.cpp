@@ -282,6 +282,66 @@ TEST(Cli, when_a_signal_comes_expect_files_summary_and_its_code)
   }
 }
 
+TEST(Cli, when_script_of_completion_is_sourced_expect_words_completed)
+{
+  const Output output = cdyn({"completion"});
+  ASSERT_EQ(output.exit_code, 0);
+  const std::string script = file("completion.bash", output.out);
+  const auto complete = [&](const std::string & words, int place)
+  {
+    const std::string text = "PATH=" + fs::path(CDYN_PROGRAM).parent_path().string() +
+                             ":$PATH; source " + script + "; COMP_WORDS=(cdyn " + words +
+                             "); COMP_CWORD=" + std::to_string(place) +
+                             "; _cdyn; echo \"${COMPREPLY[*]}\"";
+    const std::string command = "bash -c '" + text + "'";
+    std::string result;
+    FILE * const pipe = ::popen(command.c_str(), "r");
+    EXPECT_NE(pipe, nullptr);
+    for (int c = 0; pipe != nullptr && (c = std::fgetc(pipe)) != EOF;)
+    {
+      result += static_cast<char>(c);
+    }
+    EXPECT_EQ(pipe != nullptr ? ::pclose(pipe) : 1, 0);
+    return result;
+  };
+  EXPECT_EQ(complete("ru", 1), "run\n");
+  EXPECT_EQ(complete("run --rea", 2), "--reactions\n");
+  EXPECT_EQ(complete("solve --rea", 2), "\n");
+  EXPECT_EQ(complete("run x --formulation kane_m", 4), "kane_minimal\n");
+  EXPECT_THAT(complete("check four_bar_gr", 2), HasSubstr("four_bar_gripper"));
+}
+
+TEST(Cli, when_reactions_are_wanted_expect_them_in_table_json_and_csv)
+{
+  // A pendulum of 2 kg at rest: its joint carries its weight.
+  const std::string scenario = file(
+    "hanging.yaml",
+    "system:\n  urdf: |\n"
+    "    <robot name='p'><link name='ceiling'/><link name='bob'><inertial><origin xyz='0 0 -1'/>\n"
+    "    <mass value='2'/><inertia ixx='0.1' iyy='0.1' izz='0.1' ixy='0' ixz='0' iyz='0'/>\n"
+    "    </inertial></link><joint name='swing' type='continuous'><parent link='ceiling'/>\n"
+    "    <child link='bob'/><axis xyz='0 1 0'/></joint></robot>\n"
+    "run: {until: 0.1}\n");
+  const std::string json = file("hanging.json");
+  const std::string csv = file("hanging.csv");
+  const Output output = cdyn({"run", scenario, "--reactions", "--json", json, "--csv", csv});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("joint reactions"));
+  EXPECT_THAT(output.out, HasSubstr("|force| swing"));
+  const YAML::Node swing = YAML::LoadFile(json)["reactions"]["swing"];
+  EXPECT_NEAR(swing["force"]["min"].as<double>(), 19.62, 1e-12);
+  EXPECT_NEAR(swing["force"]["max"].as<double>(), 19.62, 1e-12);
+  EXPECT_NEAR(swing["torque"]["max"].as<double>(), 0.0, 1e-12);
+  EXPECT_THAT(read_file(csv), HasSubstr("reaction.swing.force.z"));
+  EXPECT_FALSE(YAML::LoadFile(json)["reactions"]["other"]);
+
+  ASSERT_EQ(cdyn({"run", scenario, "--json", json}).exit_code, 0);
+  EXPECT_FALSE(YAML::LoadFile(json)["reactions"]);
+  const Output refused = cdyn({"run", file("pendulum.yaml", kPendulum), "--reactions"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("no joints"));
+}
+
 TEST(Cli, when_steps_are_too_large_expect_inaccurate_three_and_a_remedy)
 {
   const std::string scenario = file("large.yaml", kPendulum);

@@ -3,7 +3,9 @@
 
 // Scenarios whose controls are states, and motions that inputs cannot influence.
 #include <cmath>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -67,6 +69,30 @@ std::string refusal(const std::string & text)
     return error.what();
   }
   return "";
+}
+
+TEST(Underactuation, when_redundant_row_is_round_off_expect_all_degrees_of_freedom)
+{
+  // The plane of the linkage is tilted by 1e-13 rad: its row y is no longer exactly zero.
+  std::ifstream file(CD_CONFIG "/robots/five_bar.xml");
+  std::stringstream text;
+  text << file.rdbuf();
+  std::string xml = text.str();
+  const std::string axis = "axis=\"0 1 0\"";
+  ASSERT_NE(xml.find(axis), std::string::npos);
+  xml.replace(xml.find(axis), axis.size(), "axis=\"0 1 1e-13\"");
+  std::string indented = "system:\n  actuated: [left_motor, right_motor]\n  mjcf: |\n";
+  std::istringstream lines(xml);
+  for (std::string line; std::getline(lines, line);)
+  {
+    indented += "    " + line + "\n";
+  }
+  const Scenario scenario = Scenario::from_text(indented);
+  Workspace workspace(*scenario.dynamics(), scenario.initial());
+  const UnderactuationReport report =
+    analyse_underactuation(*scenario.dynamics(), scenario.initial(), workspace);
+  EXPECT_EQ(report.degrees_of_freedom, 2);
+  EXPECT_EQ(report.input_rank, 2);
 }
 
 TEST(ControlScenarios, when_the_cable_is_drawn_by_a_control_expect_the_motion_with_given_length)

@@ -36,8 +36,8 @@ struct MultiplierForceTarget
 /// Forces that depend on constraint forces, such as friction in a loaded guide, creep and belts:
 ///     (E45) Q u̇ = P + G τ + B y(λ_s, q, u, t) + Aᵀ λ,
 /// with λ_s (k) the multipliers of chosen rows and B (n × p) the directions of the targets. A
-/// MultiplierFormulation solves for them. Where rows are redundant, λ_s is the reported share of the
-/// load. Constant; threads may share it.
+/// MultiplierFormulation solves for them. Of redundant rows, λ_s is the share of the load that is
+/// reported. Constant; threads may share it.
 ///
 /// Public methods are those that the formulation calls; derived classes implement `do_evaluate`.
 class CONSTRAINED_DYNAMICS_EXPORT MultiplierForces

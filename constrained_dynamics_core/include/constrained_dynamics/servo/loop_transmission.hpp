@@ -55,9 +55,9 @@ struct LoopTransmissionOptions
 /// All conversions are real-time safe, need sizes that fit, and leave their outputs and the held
 /// position untouched without output. Statuses with output: kOk; kSingular if a side does not
 /// determine the motion here (a toggle position): velocities and efforts then leave out the motions
-/// that it does not determine, so that they stay bounded. Without output: kSizeMismatch, kNonFiniteInput, failures of
-/// the evaluation, and for positions kNotConverged: there is no such position on this branch, or it
-/// is too far away. Use one object per thread; one for measured and another for commanded
+/// that it does not determine, so that they stay bounded. Without output: kSizeMismatch,
+/// kNonFiniteInput, failures of the evaluation, and for positions kNotConverged: there is no such
+/// position on this branch, or it is too far away. Use one object per thread; one for measured and another for commanded
 /// positions.
 class CONSTRAINED_DYNAMICS_EXPORT LoopTransmission
 {
