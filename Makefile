@@ -85,15 +85,18 @@ bench: ## time the library and its peers on the same systems: out/bench/bench.js
 	  echo "make bench: BENCH is '$(BENCH)'; allowed are full (the default) and quick" >&2; exit 1 ;; esac
 	@setup/setup.sh --bench
 	$(call configure,bench)
-	@echo "== build: cd_bench, cd_servo_bench ($(JOBS) at a time)"
-	@cmake --build build/bench --parallel $(JOBS) --target cd_bench cd_servo_bench
+	@echo "== build: cd_bench, cd_servo_bench, cd_step_bench ($(JOBS) at a time)"
+	@cmake --build build/bench --parallel $(JOBS) --target cd_bench cd_servo_bench cd_step_bench
 	@echo "== run: $(BENCH)"
 	@.venv/bin/python -B constrained_dynamics_core/bench/run_bench.py build/bench/bin/cd_bench out/bench \
 	  $(if $(filter quick,$(BENCH)),--quick)
 	@echo "== run: a whole servo cycle"
 	@.venv/bin/python -B constrained_dynamics_core/bench/run_servo_bench.py build/bench/bin/cd_servo_bench out/bench \
 	  --tsid .venv-tsid/bin/python $(if $(filter quick,$(BENCH)),--quick)
-	@echo "== written: out/bench/bench.json out/bench/table.md out/bench/servo.json out/bench/servo.md"
+	@echo "== run: steps of batches and of contacts"
+	@.venv/bin/python -B constrained_dynamics_core/bench/run_step_bench.py build/bench/bin/cd_step_bench out/bench \
+	  $(if $(filter quick,$(BENCH)),--quick)
+	@echo "== written: bench.json, table.md, servo.json, servo.md, steps.json and steps.md in out/bench"
 
 gallery: ## build a site of all scenarios and of the figures of the literature: out/gallery
 	@CD_SKIP_ROS=1 setup/setup.sh --gallery

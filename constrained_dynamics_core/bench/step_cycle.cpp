@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -27,7 +29,7 @@ namespace constrained_dynamics::bench
 namespace
 {
 
-constexpr long kSteps = 100;
+constexpr long kSteps = 400;
 constexpr int kRuns = 4;
 
 std::shared_ptr<const Dynamics> dynamics_of(const Workload & workload, Stabilisation stabilisation)
@@ -37,20 +39,17 @@ std::shared_ptr<const Dynamics> dynamics_of(const Workload & workload, Stabilisa
   return std::make_shared<const Dynamics>(workload.constraint_set(), options);
 }
 
-/// The state of a workload with speeds on its rows, `runs` times.
+/// A workload at rest on its rows, `runs` times.
 RowMatrix starts(const Workload & workload, const Dynamics & dynamics, int runs)
 {
   Workspace workspace(dynamics, workload.state);
   Eigen::VectorXd q = workload.state.q;
-  Eigen::VectorXd u = workload.state.u;
-  if (
-    dynamics.project_position(0.0, q, workspace) != Status::kOk ||
-    dynamics.project_velocity(0.0, q, u, workspace) != Status::kOk)
+  if (dynamics.project_position(0.0, q, workspace) != Status::kOk)
   {
     throw std::runtime_error(workload.name + ": no start on the rows");
   }
-  Eigen::VectorXd state(q.size() + u.size());
-  state << q, u;
+  Eigen::VectorXd state(q.size() + workload.state.u.size());
+  state << q, Eigen::VectorXd::Zero(workload.state.u.size());
   return state.transpose().replicate(runs, 1);
 }
 
@@ -91,17 +90,30 @@ struct Batch
   }
 };
 
-/// Time of a step, with its share of the start of its run.
+/// Of the processor.
+double seconds_of(const Batch & batch)
+{
+  const std::clock_t start = std::clock();
+  batch.run();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+/// Time of a step: what longer runs take more. Counter `start`: the start of a run [steps].
 void time_steps(benchmark::State & state, const Batch & batch)
 {
-  long steps = 0;
+  Batch shorter = batch;
+  shorter.steps = batch.steps / 2;
+  shorter.options.every = shorter.steps;
+  const double count = static_cast<double>(shorter.steps * batch.states.rows());
+  double less = std::numeric_limits<double>::infinity();
+  double more = less;
   for (auto _ : state)
   {
-    batch.run();
-    steps += batch.steps * batch.states.rows();
+    less = std::min(less, seconds_of(shorter));
+    more = std::min(more, seconds_of(batch));
   }
-  state.counters["step"] = benchmark::Counter(
-    static_cast<double>(steps), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["step"] = (more - less) / count;
+  state.counters["start"] = static_cast<double>(shorter.steps) * (less / (more - less) - 1.0);
 }
 
 Batch batch_of(const Workload & workload, Integrator integrator, Stabilisation stabilisation)
@@ -112,7 +124,6 @@ Batch batch_of(const Workload & workload, Integrator integrator, Stabilisation s
   batch.inputs = workload.inputs.transpose();
   batch.options.integrator = integrator;
   batch.options.every = kSteps;
-  batch.steps = 10 * kSteps;
   return batch;
 }
 

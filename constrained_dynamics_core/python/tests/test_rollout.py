@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from conftest import PENDULUM
 from test_dynamics import LENGTH, rod
 
 import constrained_dynamics as cd
@@ -55,11 +56,10 @@ def test_arrays_expect_views_that_outlive_the_batch(dynamics):
     assert np.isfinite(q).all()
 
 
-def test_inputs_of_all_shapes_expect_the_same_motion(dynamics):
-    count = dynamics.system.input_count
-    if count == 0:
-        pytest.skip("the pendulum has no inputs")
-    push = np.full(count, 0.3)
+def test_inputs_of_all_shapes_expect_the_same_motion():
+    system = cd.AnalyticSystem(**PENDULUM, inputs={"push": {"x": 1}, "lift": {"y": 1}})
+    dynamics = cd.Dynamics(system, [rod(system)], stabilisation=cd.Stabilisation.projection())
+    push = np.array([0.3, -0.2])
     same = cd.rollout(dynamics, starts(), push, steps=50)
     each = cd.rollout(dynamics, starts(), np.tile(push, (RUNS, 1)), steps=50)
     every = cd.rollout(dynamics, starts(), np.tile(push, (RUNS, 50, 1)), steps=50)

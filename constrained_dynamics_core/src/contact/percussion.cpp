@@ -118,10 +118,15 @@ Status Percussion::begin(double h, ControlledDynamics & dynamics) noexcept
   {
     return status;
   }
+  const bool projects =
+    model_.dynamics.options().stabilisation.kind == Stabilisation::Kind::kProjection;
   for (Eigen::Index i = 0; i < problem.bias.size(); ++i)
   {
+    // The projection at the end of the step turns the speeds by the other half.
+    const bool is_halved =
+      projects && evaluation.of().contains(RowSubset::kVelocity, evaluation.active_rows(i));
     row_ = problem.rows.row(i).transpose();
-    cone_.add_equality(row_, row_.dot(u) + h * problem.bias(i));
+    cone_.add_equality(row_, row_.dot(u) + (is_halved ? 0.5 : 1.0) * h * problem.bias(i));
   }
   cone_.speeds(free_);
   change_ = free_ - u;

@@ -3,15 +3,19 @@
 
 #include "simulation/moreau_step.hpp"
 
+#include "dynamics/workspace_impl.hpp"
+
 namespace constrained_dynamics
 {
 
 MoreauStep::MoreauStep(SimulationCore & of)
 : of_(of),
   percussion_(of.model_),
+  projects_(of.dynamics().options().stabilisation.kind == Stabilisation::Kind::kProjection),
   x_(of.x_),
   slope_(of.x_),
   speeds_(of.state_.u),
+  turn_(of.state_.u),
   correction_(of.state_.u)
 {
   for (int i = 0; i < of.dynamics().constraints().size(); ++i)
@@ -31,10 +35,53 @@ void MoreauStep::begin() noexcept CD_NONBLOCKING
   }
 }
 
+/// The motion with half of b, in slope_: the projection at the end of the step turns the speeds by
+/// the other half. With all of it, speeds would grow.
+Status MoreauStep::find_halved_slope(double time) noexcept
+{
+  ControlledDynamics & dynamics = of_.controlled_;
+  Status status = dynamics.update(time, of_.state_.q, of_.state_.u);
+  status = status == Status::kOk ? of_.dynamics().evaluate_rows(of_.workspace()) : status;
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  Evaluation & evaluation = WorkspaceAccess::evaluation(of_.workspace());
+  for (const double factor : {0.5, 2.0})  // both are exact
+  {
+    for (Eigen::Index row = 0; row < evaluation.rows.bias.size(); ++row)
+    {
+      evaluation.rows.bias(row) *=
+        evaluation.of().contains(RowSubset::kVelocity, static_cast<int>(row)) ? factor : 1.0;
+    }
+    status = factor < 1.0 ? dynamics.solve() : status;
+  }
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  ++of_.counts_.evaluations;
+  slope_.head(of_.state_.q.size()) = of_.workspace().terms().rates;
+  slope_.tail(of_.state_.u.size()) = of_.workspace().solution().acceleration;
+  if (of_.book_ != nullptr)
+  {
+    // Books compare states, which have turned by both halves.
+    status = dynamics.solve();
+    turn_ = of_.workspace().solution().acceleration - slope_.tail(turn_.size());
+    of_.book_->measure(dynamics.inputs(), of_.workspace());
+  }
+  return status;
+}
+
 /// The motion without contacts, in slope_; without any contacts that is all there is.
 Status MoreauStep::find_slope(double time) noexcept
 {
   of_.workspace().given_multipliers().setZero();
+  turn_.setZero();
+  if (has_rows_ && projects_ && find_halved_slope(time) == Status::kOk)
+  {
+    return Status::kOk;
+  }
   const Status status = of_.stage_derivative(time, x_, slope_);
   if (status == Status::kSingular)
   {
@@ -97,14 +144,13 @@ Status MoreauStep::make(double end) noexcept CD_NONBLOCKING
   if (of_.book_ != nullptr)
   {
     of_.book_->keep_stage(0, of_.controlled_.inputs());
+    slope_.tail(n) += turn_;
     of_.book_->reach(time, x_, slope_, of_.workspace());
   }
   // Coordinates follow the speeds at the end.
   correction_ = h * (speeds_ - of_.state_.u);
-  const bool projects =
-    of_.dynamics().options().stabilisation.kind == Stabilisation::Kind::kProjection;
   Eigen::VectorXd & lift = of_.settled_;  // its memory
-  if (has_contacts && projects && percussion_.drift_correction(lift.head(n)))
+  if (has_contacts && projects_ && percussion_.drift_correction(lift.head(n)))
   {
     correction_ += lift.head(n);
   }

@@ -32,16 +32,19 @@ public:
 
 private:
   Status find_slope(double time) noexcept;
+  Status find_halved_slope(double time) noexcept;
   Status find_percussions(double h) noexcept;
   void record(double end) noexcept;
   void record_one(double end, ContactEventKind kind, int contact, bool is_impact) noexcept;
 
   SimulationCore & of_;
   Percussion percussion_;
+  bool projects_;          // states are projected on the rows
   bool has_rows_ = false;  // that no contact switches
   Eigen::VectorXd x_;
   Eigen::VectorXd slope_;
   Eigen::VectorXd speeds_;
+  Eigen::VectorXd turn_;  // what the projection adds to the accelerations
   Eigen::VectorXd correction_;
 };
 

@@ -76,6 +76,22 @@ TEST(Moreau, when_there_are_no_contacts_expect_semi_implicit_euler)
   EXPECT_LE((simulation->state().q - before.q - h * simulation->state().u).norm(), 10.0 * h * h);
 }
 
+TEST(Moreau, when_a_mass_runs_on_a_circle_expect_its_speed_kept)
+{
+  const Scenario scenario = Scenario::from_text(R"(
+system: {coordinates: [x, y], kinetic: (dx^2 + dy^2)/2}
+constraints: [{name: rod, type: formula, level: position, rows: ["(x^2 + y^2 - 1)/2"]}]
+initial: {q: {x: 1, y: 0}, u: {dx: 0, dy: 3}}
+run: {until: 10, integrator: moreau, step: 0.001}
+)");
+  const auto simulation = scenario.make_simulation();
+  const RunResult result = run_to(*simulation, 10.0);
+  EXPECT_EQ(result.status, Status::kOk) << "step error " << result.step_error;
+  // Each step errs by (h ω)⁴; with all of b in the step it would be (h ω)², or 9 % here.
+  EXPECT_NEAR(simulation->state().u.norm(), 3.0, 3.0 * 1e4 * std::pow(3e-3, 4));
+  EXPECT_NEAR(simulation->workspace().solution().multipliers(0), -9.0, 1e-4);
+}
+
 // ---- one contact, closed forms
 // ------------------------------------------------------------------------------
 
