@@ -70,8 +70,8 @@ InertiaReport judge(const Dynamics & dynamics, const Workspace & workspace)
   const Eigen::MatrixXd inertia = Q(moving, moving);
   InertiaReport report;
   if (
-    inertia.rows() == 0 ||
-    (inertia - inertia.transpose()).cwiseAbs().maxCoeff() > kNegligible * inertia.cwiseAbs().maxCoeff())
+    inertia.rows() == 0 || (inertia - inertia.transpose()).cwiseAbs().maxCoeff() >
+                             kNegligible * inertia.cwiseAbs().maxCoeff())
   {
     return report;
   }
