@@ -248,9 +248,9 @@ FormulationComparison try_formulations(const cd::Scenario & scenario)
   for (const std::string & name : cd::formulation_names(system))
   {
     std::shared_ptr<const cd::Formulation> other = cd::make_formulation(name);
-    if (const auto * multipliers = cd::MultiplierFormulation::of(own->formulation()))
+    if (const auto forces = own->formulation().multiplier_forces())
     {
-      other = std::make_shared<cd::MultiplierFormulation>(other, multipliers->shared_forces());
+      other = std::make_shared<cd::MultiplierFormulation>(other, forces);
     }
     if (!other->refusal(system).empty())
     {

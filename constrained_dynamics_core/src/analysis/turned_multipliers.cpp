@@ -12,8 +12,8 @@ namespace constrained_dynamics
 {
 
 // Aᵀ δλ = δF^c − ∂(Aᵀ) λ, with λ the multipliers themselves in place of those in the range. With
-// redundant rows the split with the least ‖W (λ − λ_given)‖ also turns with the left null space Z of
-// A: from ZᵀW²(λ − λ_given) = 0 and Aᵀ δZ = −∂(Aᵀ) Z follows ZᵀW² δλ = Zᵀ ∂(A) η with
+// redundant rows the split with the least ‖W (λ − λ_given)‖ also turns with the left null space Z
+// of A: from ZᵀW²(λ − λ_given) = 0 and Aᵀ δZ = −∂(Aᵀ) Z follows ZᵀW² δλ = Zᵀ ∂(A) η with
 // A η = W²(λ − λ_given).
 Status SolutionDifferentiator::turn_multipliers(
   const Call & call, SolutionDerivatives & out) noexcept

@@ -10,7 +10,7 @@
 
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/dynamics/input_law.hpp"
-#include "constrained_dynamics/formulations/multiplier_formulation.hpp"
+#include "constrained_dynamics/formulations/formulation.hpp"
 #include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics
@@ -97,7 +97,7 @@ inline ControlledDynamics::ControlledDynamics(
 : dynamics_(std::move(dynamics)),
   law_(std::move(law)),
   needs_rows_(needs_rows),
-  has_multiplier_forces_(MultiplierFormulation::of(dynamics_->formulation()) != nullptr),
+  has_multiplier_forces_(dynamics_->formulation().multiplier_forces() != nullptr),
   workspace_(Workspace::unanalysed(*dynamics_)),
   inputs_(Eigen::VectorXd::Zero(dynamics_->system().input_count()))
 {

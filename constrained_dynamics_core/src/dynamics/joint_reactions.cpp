@@ -32,9 +32,9 @@ JointReactions::JointReactions(const Dynamics & dynamics)
       bodies_.push_back({body(pair.body_a), body(pair.body_b)});
     }
   }
-  if (const auto * multipliers = MultiplierFormulation::of(dynamics.formulation()))
+  if (const auto forces = dynamics.formulation().multiplier_forces())
   {
-    const std::vector<MultiplierForceTarget> & targets = multipliers->forces().targets();
+    const std::vector<MultiplierForceTarget> & targets = forces->targets();
     for (std::size_t k = 0; k < targets.size(); ++k)
     {
       const MultiplierForceTarget & target = targets[k];

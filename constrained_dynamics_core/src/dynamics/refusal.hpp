@@ -7,7 +7,7 @@
 #include <string>
 
 #include "constrained_dynamics/dynamics/dynamics.hpp"
-#include "constrained_dynamics/formulations/multiplier_formulation.hpp"
+#include "constrained_dynamics/formulations/formulation.hpp"
 
 namespace constrained_dynamics
 {
@@ -16,7 +16,7 @@ namespace constrained_dynamics
 /// @throw std::invalid_argument naming `user`.
 inline void refuse_multiplier_forces(const Dynamics & dynamics, const std::string & user)
 {
-  if (MultiplierFormulation::of(dynamics.formulation()) != nullptr)
+  if (dynamics.formulation().multiplier_forces() != nullptr)
   {
     throw std::invalid_argument(
       user +

@@ -387,11 +387,6 @@ MultiplierFormulation::MultiplierFormulation(
   }
 }
 
-const MultiplierFormulation * MultiplierFormulation::of(const Formulation & formulation) noexcept
-{
-  return dynamic_cast<const MultiplierFormulation *>(&formulation);
-}
-
 std::string MultiplierFormulation::do_refusal(const ConstrainedSystem & system) const
 {
   if (&inner_->row_form() != inner_.get() && std::string(inner_->name()) == "articulated_body")

@@ -20,9 +20,9 @@ namespace constrained_dynamics
 namespace
 {
 
-/// H mixes rows, so that its round-off reaches speeds that a row does not contain, and rows that are
-/// almost dependent multiply it by their condition. Above this condition K, β and λ are refined once
-/// with the rows themselves; then each row is met but for round-off of its own terms.
+/// H mixes rows, so that its round-off reaches speeds that a row does not contain, and rows that
+/// are almost dependent multiply it by their condition. Above this condition K, β and λ are refined
+/// once with the rows themselves; then each row is met but for round-off of its own terms.
 constexpr double kRefinedCondition = 1e3;
 
 /// sum += A_D x, with the scaled rows A kept right of the n columns of the factor.

@@ -9,7 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "constrained_dynamics/formulations/multiplier_formulation.hpp"
+#include "checked_values.hpp"
+#include "constrained_dynamics/formulations/multiplier_forces.hpp"
 
 namespace constrained_dynamics
 {
@@ -79,15 +80,6 @@ std::shared_ptr<const Dynamics> add_drives(
     std::shared_ptr<const Formulation>(dynamics, &dynamics->formulation()));
 }
 
-void demand_positive(const char * name, double value)
-{
-  if (!std::isfinite(value) || value <= 0.0)
-  {
-    throw std::invalid_argument(
-      std::string(name) + ": " + std::to_string(value) + "; allowed: a number above 0");
-  }
-}
-
 }  // namespace
 
 SimulatedPlant::SimulatedPlant(
@@ -97,17 +89,16 @@ SimulatedPlant::SimulatedPlant(
   options_(options),
   law_(std::make_shared<CommandLaw>(scenario.system().input_count(), scenario.make_input_law()))
 {
-  const auto * multipliers = MultiplierFormulation::of(scenario.dynamics()->formulation());
-  if (multipliers && multipliers->forces().has_target(MultiplierForceTarget::Kind::kInput))
+  const auto forces = scenario.dynamics()->formulation().multiplier_forces();
+  if (forces && forces->has_target(MultiplierForceTarget::Kind::kInput))
   {
     throw std::invalid_argument(
       "commands replace 'inputs', but one of them depends on constraint forces ('lambda'); "
-      "allowed: "
-      "'lambda' in 'force' and 'external'");
+      "allowed: 'lambda' in 'force' and 'external'");
   }
-  demand_positive("step", options.step);
-  demand_positive("largest_period", options.largest_period);
-  demand_positive("drive_bandwidth", options.drive_bandwidth);
+  checked_positive("simulated plant", "step", options.step);
+  checked_positive("simulated plant", "largest_period", options.largest_period);
+  checked_positive("simulated plant", "drive_bandwidth", options.drive_bandwidth);
   if (!driven_joints.empty() && options.drive_bandwidth * options.step > 0.5)
   {
     throw std::invalid_argument(

@@ -50,10 +50,7 @@ RunBook::RunBook(const Dynamics & dynamics, const ContactSet & contacts)
 : dynamics_(dynamics),
   is_baumgarte_(dynamics.options().stabilisation.kind == Stabilisation::Kind::kBaumgarte)
 {
-  if (const auto * multipliers = MultiplierFormulation::of(dynamics.formulation()))
-  {
-    multiplier_forces_ = &multipliers->forces();
-  }
+  multiplier_forces_ = dynamics.formulation().multiplier_forces();
   const ConstraintSet & set = dynamics.constraints();
   for (int row = 0; row < set.row_count(); ++row)
   {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -116,7 +117,7 @@ private:
   void add_work(const std::array<double, kWorkKinds> & work) noexcept;
 
   const Dynamics & dynamics_;
-  const MultiplierForces * multiplier_forces_ = nullptr;  // null: none
+  std::shared_ptr<const MultiplierForces> multiplier_forces_;  // null: none
   std::vector<int> constraint_of_row_;
   std::vector<RowLevel> level_of_row_;
   std::vector<char> is_friction_row_;

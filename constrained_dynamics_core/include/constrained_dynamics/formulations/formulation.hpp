@@ -19,6 +19,7 @@ class Evaluation;
 class RowFormulation;
 class SystemData;
 struct ConstrainedSystem;
+class MultiplierForces;
 struct Solution;
 
 /// Scratch memory of one formulation for one thread.
@@ -71,6 +72,10 @@ public:
 
   /// Whether the formulation chooses independent speeds that RowFormulation::correct can keep.
   virtual bool has_independent_speeds() const noexcept { return false; }
+
+  /// The forces that depend on constraint forces, if the formulation solves for such
+  /// (MultiplierFormulation); null otherwise.
+  virtual std::shared_ptr<const MultiplierForces> multiplier_forces() const { return nullptr; }
 
 protected:
   virtual Status do_solve(Evaluation & evaluation, FormulationData & data, Solution & solution)

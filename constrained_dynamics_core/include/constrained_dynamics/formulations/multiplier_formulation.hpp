@@ -38,13 +38,10 @@ public:
   MultiplierFormulation(
     std::shared_ptr<const Formulation> inner, std::shared_ptr<const MultiplierForces> forces);
 
-  /// The formulation as one of this class; null for others.
-  static const MultiplierFormulation * of(const Formulation & formulation) noexcept;
-
   /// Name of the inner formulation.
   const char * name() const noexcept CD_NONBLOCKING override { return inner_->name(); }
   const MultiplierForces & forces() const noexcept CD_NONBLOCKING { return *forces_; }
-  const std::shared_ptr<const MultiplierForces> & shared_forces() const { return forces_; }
+  std::shared_ptr<const MultiplierForces> multiplier_forces() const override { return forces_; }
 
   std::unique_ptr<FormulationData> make_data(const ConstrainedSystem & system) const override;
   const RowFormulation & row_form() const noexcept override { return inner_->row_form(); }
