@@ -13,8 +13,8 @@
 #include <Eigen/SVD>
 
 #include "checked_values.hpp"
-#include "servo/transmission_side.hpp"
 #include "constrained_dynamics/formulations/row_factorisation.hpp"
+#include "servo/transmission_side.hpp"
 
 namespace constrained_dynamics
 {
