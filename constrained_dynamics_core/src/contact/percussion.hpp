@@ -14,7 +14,7 @@
 namespace constrained_dynamics
 {
 
-/// Percussions of the contacts in a step of Moreau (E40), at the state at its begin: with u° the
+/// Percussions of the contacts in a step of Moreau (E56), at the state at its begin: with u° the
 /// speeds that the forces and the bilateral rows would lead to,
 ///     Q (u⁺ − u°) = AᵀΛ + (reactions of the bilateral rows),
 ///     0 ≤ Λ_n ⟂ v_n⁺ − β ≥ 0,   |Λ_t| ≤ μ Λ_n against v_t⁺.

@@ -11,7 +11,7 @@
 namespace constrained_dynamics
 {
 
-/// Steps of Moreau (E40): u⁺ from the forces and the percussions at the begin of a step, then
+/// Steps of Moreau (E56): u⁺ from the forces and the percussions at the begin of a step, then
 /// coordinates with u⁺.
 ///
 /// Only the constructor allocates. Everything else is real-time safe.

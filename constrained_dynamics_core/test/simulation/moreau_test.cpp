@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-// Steps of Moreau (E40): order, conservation, dissipation, friction, drift.
+// Steps of Moreau (E56): order, conservation, dissipation, friction, drift.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -28,7 +28,7 @@ enum class Integrator
   kKuttaMerson,  ///< five stages, fixed step, order 4; used in the thesis
   kDopri5,       ///< Dormand-Prince 5(4) of Boost.odeint, adaptive, dense output
   kRodas,        ///< Rosenbrock method 4(3) for stiff systems, L-stable, adaptive, dense output
-  kMoreau,       ///< semi-implicit Euler, fixed step, order 1; contacts by percussions (E40)
+  kMoreau,       ///< semi-implicit Euler, fixed step, order 1; contacts by percussions (E56)
 };
 
 /// All integrators, in the order of the enumeration.
@@ -101,7 +101,7 @@ struct RunResult
 /// continued from there, a bounded number of times.
 ///
 /// Integrator::kMoreau locates nothing: each step makes one solve and one contact problem at
-/// velocity level (E40), and multipliers of contacts are those impulses divided by the step. It
+/// velocity level (E56), and multipliers of contacts are those impulses divided by the step. It
 /// needs rigid contacts and dry friction without viscous part.
 class CONSTRAINED_DYNAMICS_EXPORT Simulation
 {
