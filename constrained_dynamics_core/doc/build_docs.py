@@ -36,6 +36,7 @@ PATHS = [
     ROS / "ros.md",
     HERE / "performance.md",
     HERE / "limits.md",
+    HERE / "reliability.md",
     HERE / "extending.md",
 ]
 STYLE = """
