@@ -392,7 +392,7 @@ void expect_same_with_copies(const std::string & name, double until)
     const Scenario scenario = with_copies(name, copies);
     const int rows = static_cast<int>(once.samples[0].multipliers.size());
     ASSERT_EQ(scenario.dynamics()->constraints().row_count(), copies * rows);
-    const RecordedRun run = record(scenario, kUntil, 0.1);
+    const RecordedRun run = record(scenario, until, 0.1);
     expect_on_manifold(run);
     ASSERT_EQ(run.samples.size(), once.samples.size());
     double motion = 0.0;
