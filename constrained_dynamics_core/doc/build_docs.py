@@ -37,6 +37,7 @@ PATHS = [
     ROS / "ros.md",
     HERE / "performance.md",
     HERE / "limits.md",
+    HERE / "reliability.md",
     HERE / "extending.md",
 ]
 STYLE = """

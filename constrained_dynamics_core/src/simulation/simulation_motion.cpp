@@ -24,9 +24,10 @@ constexpr double kDistance = 1e-4;
 constexpr int kDoublings = 3;
 // [units of u] Slower than this the motion says nothing about the branch.
 constexpr double kSlowest = 1e-6;
-// [1] Round-off of the accelerations is ε times the condition; over a step of some milliseconds
-// that is less by about this factor. Above the tolerance adaptive steps would shrink for ever.
-constexpr double kStepFactor = 20.0;
+// [1] Round-off of the accelerations is ε times the condition, more with many rows; over a step of
+// some milliseconds less is left of it. Above this multiple of the tolerance adaptive steps would
+// shrink until round-off has driven the speeds off the rows (n_four_bar with 40 loops).
+constexpr double kStepFactor = 2.0;
 
 }  // namespace
 
