@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
-#include <stdexcept>
 #include <utility>
 
 #include <Eigen/LU>
-#include <Eigen/SVD>
 
 #include "constrained_dynamics/formulations/row_factorisation.hpp"
+#include "servo/transmission_side.hpp"
 
 namespace constrained_dynamics
 {
@@ -30,118 +29,6 @@ constexpr double kNoMotion = 1e-9;
 // A larger change in one iteration would leave the branch [rad, m].
 constexpr double kLargestChange = 1.0;
 
-[[noreturn]] void refuse(const std::string & what)
-{
-  throw std::invalid_argument("loop transmission: " + what);
-}
-
-/// One side: coordinates that are given or asked for, and how they move with w.
-struct Side
-{
-  Side(const System & system, const std::vector<std::string> & names, const char * the_role)
-  : role(the_role)
-  {
-    if (names.empty())
-    {
-      refuse(std::string("there are no ") + role + "; allowed: at least one");
-    }
-    for (const std::string & name : names)
-    {
-      const int coordinate = system.coordinate_index(name);
-      if (std::find(coordinates.begin(), coordinates.end(), coordinate) != coordinates.end())
-      {
-        refuse("'" + name + "' is named twice among the " + role);
-      }
-      const bool is_robot = system.underlying().as_robot() != nullptr;
-      if (is_robot && system.speeds_of_coordinate(coordinate).size() != 1)
-      {
-        refuse(
-          "'" + name +
-          "' belongs to a joint with several degrees of freedom; allowed: coordinates "
-          "of joints with one");
-      }
-      coordinates.push_back(coordinate);
-    }
-  }
-
-  Eigen::Index size() const { return static_cast<Eigen::Index>(coordinates.size()); }
-
-  void resize(Eigen::Index freedoms)
-  {
-    map.setZero(size(), freedoms);
-    svd = Eigen::JacobiSVD<Eigen::MatrixXd>(
-      size(), freedoms, Eigen::ComputeThinU | Eigen::ComputeThinV);
-    determinant = Eigen::PartialPivLU<Eigen::MatrixXd>(freedoms);
-    start.setZero(size());
-    goal.setZero(size());
-    gap.setZero(size());
-    work.setZero(size());
-  }
-
-  /// The map of a position: rows of C N.
-  void update(
-    const Eigen::MatrixXd & kinematic_matrix, const Eigen::MatrixXd & motions,
-    double ratio) noexcept
-  {
-    for (Eigen::Index i = 0; i < size(); ++i)
-    {
-      map.row(i).noalias() =
-        kinematic_matrix.row(coordinates[static_cast<std::size_t>(i)]) * motions;
-    }
-    svd.compute(map);
-    smallest = motions.norm() / ratio;
-    rank = 0;
-    while (rank < svd.singularValues().size() && svd.singularValues()(rank) > smallest)
-    {
-      ++rank;
-    }
-    if (map.rows() == map.cols())
-    {
-      determinant.compute(map);
-      orientation = determinant.determinant() < 0.0 ? -1 : 1;
-    }
-  }
-
-  bool is_singular() const noexcept { return rank < map.cols(); }
-
-  /// w = map⁺ x, without directions of singular values up to `least`.
-  void motion_of(const ConstVectorRef & x, double least, VectorRef w) const noexcept
-  {
-    w.setZero();
-    for (Eigen::Index i = 0; i < map.cols() && svd.singularValues()(i) > least; ++i)
-    {
-      const double part = svd.matrixU().col(i).dot(x) / svd.singularValues()(i);
-      w += part * svd.matrixV().col(i);
-    }
-  }
-
-  /// The smallest efforts with mapᵀ τ = force, without the directions that are left out.
-  void efforts_of(const ConstVectorRef & force, VectorRef efforts) const noexcept
-  {
-    efforts.setZero();
-    for (Eigen::Index i = 0; i < rank; ++i)
-    {
-      const double part = svd.matrixV().col(i).dot(force) / svd.singularValues()(i);
-      efforts += part * svd.matrixU().col(i);
-    }
-  }
-
-  std::string role;
-  std::vector<int> coordinates;
-  Eigen::MatrixXd map;
-  Eigen::JacobiSVD<Eigen::MatrixXd> svd;
-  Eigen::PartialPivLU<Eigen::MatrixXd> determinant;
-  double smallest = 0.0;
-  Eigen::Index rank = 0;
-  int orientation = 1;  // sign of the determinant; 1 where the map is not square
-  int branch = 1;       // the orientation at the last regular position, in the present basis of N
-  int held_branch = 1;
-  Eigen::VectorXd start;
-  Eigen::VectorXd goal;
-  Eigen::VectorXd gap;
-  Eigen::VectorXd work;
-};
-
 }  // namespace
 
 struct LoopTransmission::Impl
@@ -154,21 +41,23 @@ struct LoopTransmission::Impl
   /// Rows, motions and maps at q_trial. Statuses: kOk, kSingular (of the loops), failures.
   Status update() noexcept;
   /// Newton's method to side.goal.
-  Status approach(Side & side) noexcept;
+  Status approach(TransmissionSide & side) noexcept;
   /// Whether the side has not passed a singular position since the last call.
-  bool holds_branch(const Side & side) noexcept;
+  bool holds_branch(const TransmissionSide & side) noexcept;
   void hold() noexcept;
   Status move(
-    Side & side, const ConstVectorRef & target, const Side & other, VectorRef out) noexcept;
+    TransmissionSide & side, const ConstVectorRef & target, const TransmissionSide & other,
+    VectorRef out) noexcept;
   Status check(
-    const Side & from, const ConstVectorRef & in, const Side & to, VectorRef out) const noexcept;
+    const TransmissionSide & from, const ConstVectorRef & in, const TransmissionSide & to,
+    VectorRef out) const noexcept;
 
   Dynamics dynamics;
   LoopTransmissionOptions options;
   Workspace workspace;
   RowFactorisation rows;
-  Side actuators;
-  Side joints;
+  TransmissionSide actuators;
+  TransmissionSide joints;
   Eigen::VectorXd rest;     // u = 0
   Eigen::MatrixXd motions;  // N (n × d)
   Eigen::MatrixXd last_motions;
@@ -202,7 +91,7 @@ LoopTransmission::Impl::Impl(
     {
       std::ostringstream message;
       message << name << " is " << value << "; allowed: finite and above " << least;
-      refuse(message.str());
+      refuse_transmission(message.str());
     }
   };
   check("largest_ratio", options.largest_ratio, 1.0);
@@ -212,7 +101,8 @@ LoopTransmission::Impl::Impl(
   {
     if (set.row(row).level != RowLevel::kPosition)
     {
-      refuse("row '" + set.row_name(row) + "' is not one of positions; allowed: position rows");
+      refuse_transmission(
+        "row '" + set.row_name(row) + "' is not one of positions; allowed: position rows");
     }
   }
   const Eigen::Index n = dynamics.system().speed_count();
@@ -230,7 +120,7 @@ void LoopTransmission::Impl::start(const State & state)
 {
   if (state.q.size() != held.size())
   {
-    refuse(
+    refuse_transmission(
       "the state has " + std::to_string(state.q.size()) +
       " coordinates; allowed: " + std::to_string(held.size()));
   }
@@ -239,17 +129,17 @@ void LoopTransmission::Impl::start(const State & state)
   Status status = dynamics.project_position(time, assembled.q, workspace);
   if (status != Status::kOk)
   {
-    refuse(std::string("the state cannot be assembled: status ") + to_string(status));
+    refuse_transmission(std::string("the state cannot be assembled: status ") + to_string(status));
   }
   workspace.reset(assembled);
   status = dynamics.evaluate_rows(time, assembled.q, rest, workspace);
   if (status != Status::kOk)
   {
-    refuse(std::string("the rows cannot be evaluated: status ") + to_string(status));
+    refuse_transmission(std::string("the rows cannot be evaluated: status ") + to_string(status));
   }
   if (workspace.rows().velocity.size() > 0 && workspace.rows().velocity.cwiseAbs().maxCoeff() > 0.0)
   {
-    refuse("a row depends on time; allowed: rows of positions alone");
+    refuse_transmission("a row depends on time; allowed: rows of positions alone");
   }
   const Eigen::Index freedoms =
     dynamics.system().speed_count() - static_cast<Eigen::Index>(workspace.nominal_rank());
@@ -259,24 +149,24 @@ void LoopTransmission::Impl::start(const State & state)
   turn = Eigen::PartialPivLU<Eigen::MatrixXd>(freedoms);
   w.setZero(freedoms);
   rows.reset_partition();
-  for (Side * side : {&actuators, &joints})
+  for (TransmissionSide * side : {&actuators, &joints})
   {
     if (side->size() < freedoms || freedoms == 0)
     {
       std::ostringstream message;
       message << side->size() << " " << side->role << " for " << freedoms
               << " degrees of freedom; allowed: at least as many, and one or more degrees";
-      refuse(message.str());
+      refuse_transmission(message.str());
     }
     side->resize(freedoms);
   }
   q = assembled.q;
   status = update();
-  for (const Side * side : {&actuators, &joints})
+  for (const TransmissionSide * side : {&actuators, &joints})
   {
     if (status != Status::kOk || side->is_singular())
     {
-      refuse(
+      refuse_transmission(
         "at the state the " + side->role +
         " do not determine the motion: it is singular, or a degree of freedom moves none of them");
     }
@@ -317,7 +207,7 @@ Status LoopTransmission::Impl::update() noexcept
   return status;
 }
 
-Status LoopTransmission::Impl::approach(Side & side) noexcept
+Status LoopTransmission::Impl::approach(TransmissionSide & side) noexcept
 {
   for (int i = 0; i < kIterations; ++i)
   {
@@ -361,18 +251,18 @@ Status LoopTransmission::Impl::approach(Side & side) noexcept
   return Status::kNotConverged;
 }
 
-bool LoopTransmission::Impl::holds_branch(const Side & side) noexcept
+bool LoopTransmission::Impl::holds_branch(const TransmissionSide & side) noexcept
 {
   // N may have another basis than before, of the other orientation.
   overlap.noalias() = last_motions.transpose() * motions;
   turn.compute(overlap);
   const int turned = turn.determinant() < 0.0 ? -1 : 1;
-  for (Side * each : {&actuators, &joints})
+  for (TransmissionSide * each : {&actuators, &joints})
   {
     each->branch *= turned;
   }
   const bool holds = side.is_singular() || side.orientation == side.branch;
-  for (Side * each : {&actuators, &joints})
+  for (TransmissionSide * each : {&actuators, &joints})
   {
     each->branch = each->is_singular() ? each->branch : each->orientation;
   }
@@ -390,7 +280,8 @@ void LoopTransmission::Impl::hold() noexcept
 }
 
 Status LoopTransmission::Impl::check(
-  const Side & from, const ConstVectorRef & in, const Side & to, VectorRef out) const noexcept
+  const TransmissionSide & from, const ConstVectorRef & in, const TransmissionSide & to,
+  VectorRef out) const noexcept
 {
   if (in.size() != from.size() || out.size() != to.size())
   {
@@ -400,7 +291,8 @@ Status LoopTransmission::Impl::check(
 }
 
 Status LoopTransmission::Impl::move(
-  Side & side, const ConstVectorRef & target, const Side & other, VectorRef out) noexcept
+  TransmissionSide & side, const ConstVectorRef & target, const TransmissionSide & other,
+  VectorRef out) noexcept
 {
   const Status checked = check(side, target, other, out);
   if (checked != Status::kOk)
@@ -489,8 +381,8 @@ namespace
 
 /// v_to = N_to N_from⁺ v_from.
 Status convert_velocities(
-  const Side & from, const ConstVectorRef & in, const Side & to, Eigen::VectorXd & w,
-  VectorRef out) noexcept
+  const TransmissionSide & from, const ConstVectorRef & in, const TransmissionSide & to,
+  Eigen::VectorXd & w, VectorRef out) noexcept
 {
   from.motion_of(in, from.smallest, w);
   out.noalias() = to.map * w;
@@ -499,8 +391,8 @@ Status convert_velocities(
 
 /// N_toᵀ τ_to = N_fromᵀ τ_from.
 Status convert_efforts(
-  const Side & from, const ConstVectorRef & in, const Side & to, Eigen::VectorXd & w,
-  VectorRef out) noexcept
+  const TransmissionSide & from, const ConstVectorRef & in, const TransmissionSide & to,
+  Eigen::VectorXd & w, VectorRef out) noexcept
 {
   w.noalias() = from.map.transpose() * in;
   to.efforts_of(w, out);
