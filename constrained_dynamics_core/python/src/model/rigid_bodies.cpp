@@ -3,10 +3,12 @@
 
 #include "constrained_dynamics/model/rigid_body_system.hpp"
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/variant.h>
 
+#include <filesystem>
 #include <stdexcept>
 
 #include "common.hpp"
@@ -238,25 +240,35 @@ void bind_rigid_body_system(nb::module_ & module)
     .def_prop_ro(
       "damping", [](const RigidBodySystem & self) { return view(self.damping()); },
       nb::rv_policy::reference_internal, "Viscous coefficient that acts on each speed (n).")
-    .def_prop_ro("joint_friction", &RigidBodySystem::joint_friction, "Dry friction, not applied.");
+    .def_prop_ro("joint_friction", &RigidBodySystem::joint_friction, "Dry friction, not applied.")
+    .def(
+      "__repr__",
+      [](const RigidBodySystem & self)
+      {
+        return "RigidBodySystem(" + std::to_string(self.link_names().size()) + " links, " +
+               std::to_string(self.speed_count()) + " speeds, " +
+               std::to_string(self.input_count()) + " inputs)";
+      });
 
   const auto from = [&binding](const char * name, auto function, const char * argument)
   {
     binding.def_static(
-      name,
-      [function](const std::string & source, Base base)
-      {
-        nb::gil_scoped_release release;
-        return function(source, base);
-      },
-      nb::arg(argument), "base"_a = Base::kFixed, "One robot, everything else default.");
+      name, function, nb::call_guard<nb::gil_scoped_release>(), nb::arg(argument),
+      "base"_a = Base::kFixed, "One robot, everything else default.");
   };
-  from("from_urdf", &RigidBodySystem::from_urdf_file, "path");
-  from("from_urdf_text", &RigidBodySystem::from_urdf_text, "text");
-  from("from_mjcf", &RigidBodySystem::from_mjcf_file, "path");
-  from("from_mjcf_text", &RigidBodySystem::from_mjcf_text, "text");
-  from("from_sdf", &RigidBodySystem::from_sdf_file, "path");
-  from("from_sdf_text", &RigidBodySystem::from_sdf_text, "text");
+  const auto from_text = [](auto function)
+  { return [function](const std::string & text, Base base) { return function(text, base); }; };
+  const auto from_file = [](auto function)
+  {
+    return [function](const std::filesystem::path & path, Base base)
+    { return function(path.string(), base); };
+  };
+  from("from_urdf", from_file(&RigidBodySystem::from_urdf_file), "path");
+  from("from_urdf_text", from_text(&RigidBodySystem::from_urdf_text), "text");
+  from("from_mjcf", from_file(&RigidBodySystem::from_mjcf_file), "path");
+  from("from_mjcf_text", from_text(&RigidBodySystem::from_mjcf_text), "text");
+  from("from_sdf", from_file(&RigidBodySystem::from_sdf_file), "path");
+  from("from_sdf_text", from_text(&RigidBodySystem::from_sdf_text), "text");
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 
 #include "constrained_dynamics/scenario/scenario.hpp"
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/pair.h>
+
+#include <filesystem>
 
 #include "common.hpp"
 #include "constrained_dynamics/scenario/scenario_types.hpp"
@@ -58,22 +61,30 @@ void bind_scenario(nb::module_ & module)
     module, "Scenario", "A scenario file, read, checked and built. Constant; may be shared.")
     .def_static(
       "load",
-      [](const std::string & path, const Strings & overrides, bool assemble)
+      [](const std::filesystem::path & path, const Strings & overrides, bool assemble)
       {
         const nb::gil_scoped_release release;
-        return Scenario::load(path, overrides, ScenarioLoadOptions{assemble});
+        return Scenario::load(path.string(), overrides, ScenarioLoadOptions{assemble});
       },
       "path"_a, "overrides"_a = Strings(), nb::kw_only(), "assemble"_a = true)
     .def_static(
       "from_text",
       [](
-        const std::string & text, const Strings & overrides, const std::string & folder,
+        const std::string & text, const Strings & overrides, const std::filesystem::path & folder,
         bool assemble)
       {
         const nb::gil_scoped_release release;
-        return Scenario::from_text(text, overrides, folder, ScenarioLoadOptions{assemble});
+        return Scenario::from_text(text, overrides, folder.string(), ScenarioLoadOptions{assemble});
       },
-      "text"_a, "overrides"_a = Strings(), nb::kw_only(), "folder"_a = ".", "assemble"_a = true)
+      "text"_a, "overrides"_a = Strings(), nb::kw_only(), "folder"_a = std::filesystem::path("."),
+      "assemble"_a = true)
+    .def(
+      "__repr__",
+      [](const Scenario & s)
+      {
+        return "Scenario('" + s.name() + "', " + std::to_string(s.system().speed_count()) +
+               " speeds, " + std::to_string(s.dynamics()->constraints().row_count()) + " rows)";
+      })
     .def_prop_ro("name", &Scenario::name)
     .def_prop_ro("description", &Scenario::description)
     .def_prop_ro("parameters", &Scenario::parameters, "Name and value, in the order of the file.")
