@@ -111,8 +111,8 @@ public:
 
   /// @param inputs null: τ = 0.
   /// @param contacts contacts and frictions; the simulation switches their constraints.
-  /// @throw std::invalid_argument for options out of range, contacts of other dynamics, and contacts
-  /// that Integrator::kMoreau does not take.
+  /// @throw std::invalid_argument for options out of range, contacts of other dynamics, and
+  /// contacts that Integrator::kMoreau does not take.
   explicit Simulation(
     std::shared_ptr<const Dynamics> dynamics, SimulationOptions options = {},
     std::shared_ptr<InputLaw> inputs = nullptr,
