@@ -143,6 +143,8 @@ Status MoreauStep::make(double end) noexcept CD_NONBLOCKING
   }
   if (of_.book_ != nullptr)
   {
+    // One stage does not tell inputs that are held from others: all count as continuous.
+    of_.book_->keep_stage(1, of_.controlled_.inputs());
     of_.book_->keep_stage(0, of_.controlled_.inputs());
     slope_.tail(n) += turn_;
     // A step in which contacts change has no slope that could be compared with its neighbours'.
