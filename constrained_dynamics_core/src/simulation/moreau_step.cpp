@@ -143,9 +143,21 @@ Status MoreauStep::make(double end) noexcept CD_NONBLOCKING
   }
   if (of_.book_ != nullptr)
   {
+    // One stage does not tell inputs that are held from others: all count as continuous.
+    of_.book_->keep_stage(1, of_.controlled_.inputs());
     of_.book_->keep_stage(0, of_.controlled_.inputs());
     slope_.tail(n) += turn_;
+    // A step in which contacts change has no slope that could be compared with its neighbours'.
+    const bool is_smooth = !has_contacts || !changes();
+    if (!is_smooth)
+    {
+      of_.book_->interrupt();
+    }
     of_.book_->reach(time, x_, slope_, of_.workspace());
+    if (!is_smooth)
+    {
+      of_.book_->interrupt();
+    }
   }
   // Coordinates follow the speeds at the end.
   correction_ = h * (speeds_ - of_.state_.u);
@@ -181,16 +193,28 @@ Status MoreauStep::make(double end) noexcept CD_NONBLOCKING
 // ---- events
 // ------------------------------------------------------------------------------
 
+/// Whether contacts strike, close, open, stick or slip in this step.
+bool MoreauStep::changes() const noexcept
+{
+  bool any = false;
+  for (int i = 0; i < of_.model_.contact_count(); ++i)
+  {
+    const Percussion::Outcome & now = percussion_.outcome(i);
+    const Percussion::Outcome & last = percussion_.last_outcome(i);
+    any =
+      any || (now.pushes && now.strikes) || now.pushes != last.pushes || now.slides != last.slides;
+  }
+  return any;
+}
+
 /// What changed in this step, and its work.
 void MoreauStep::record(double end) noexcept
 {
-  bool has_impact = false;
   for (int i = 0; i < of_.model_.contact_count(); ++i)
   {
     const Percussion::Outcome & now = percussion_.outcome(i);
     const Percussion::Outcome & last = percussion_.last_outcome(i);
     const bool is_impact = now.pushes && now.strikes;
-    has_impact = has_impact || is_impact;
     if (is_impact)
     {
       record_one(end, ContactEventKind::kImpact, i, true);
@@ -209,7 +233,7 @@ void MoreauStep::record(double end) noexcept
       record_one(end, now.slides ? ContactEventKind::kSlip : ContactEventKind::kStick, i, false);
     }
   }
-  if (of_.book_ != nullptr && !has_impact)
+  if (of_.book_ != nullptr)
   {
     of_.book_->add_percussions(percussion_.normal_work(), percussion_.friction_work());
   }

@@ -34,6 +34,7 @@ private:
   Status find_slope(double time) noexcept;
   Status find_halved_slope(double time) noexcept;
   Status find_percussions(double h) noexcept;
+  bool changes() const noexcept;
   void record(double end) noexcept;
   void record_one(double end, ContactEventKind kind, int contact, bool is_impact) noexcept;
 

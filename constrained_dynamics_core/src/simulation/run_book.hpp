@@ -81,7 +81,7 @@ public:
   void interrupt() noexcept { smooth_ = 0; }
   /// Energy that events from number `first` on changed.
   void add_events(const std::vector<ContactEvent> & events, std::size_t first) noexcept;
-  /// Work of percussions in a step without an impact [J].
+  /// Work of the percussions of a step [J].
   void add_percussions(double normal, double friction) noexcept;
   /// What was measured last is the end of the run.
   void finish(double time) noexcept;
