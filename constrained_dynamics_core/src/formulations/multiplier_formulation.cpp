@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <typeinfo>
 #include <utility>
 
 #include "constrained_dynamics/formulations/evaluation.hpp"
@@ -389,7 +390,9 @@ MultiplierFormulation::MultiplierFormulation(
 
 const MultiplierFormulation * MultiplierFormulation::of(const Formulation & formulation) noexcept
 {
-  return dynamic_cast<const MultiplierFormulation *>(&formulation);
+  return typeid(formulation) == typeid(MultiplierFormulation)
+           ? static_cast<const MultiplierFormulation *>(&formulation)
+           : nullptr;
 }
 
 std::string MultiplierFormulation::do_refusal(const ConstrainedSystem & system) const

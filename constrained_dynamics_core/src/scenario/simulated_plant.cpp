@@ -14,6 +14,23 @@
 namespace constrained_dynamics
 {
 
+namespace
+{
+
+/// Commands would not reach inputs that depend on constraint forces.
+void refuse_multiplier_inputs(const Scenario & scenario)
+{
+  const auto * multipliers = MultiplierFormulation::of(scenario.dynamics()->formulation());
+  if (multipliers && multipliers->forces().has_target(MultiplierForceTarget::Kind::kInput))
+  {
+    throw std::invalid_argument(
+      "commands replace 'inputs', but one of them depends on constraint forces ('lambda'); "
+      "allowed: 'lambda' in 'force' and 'external'");
+  }
+}
+
+}  // namespace
+
 /// Commanded efforts as inputs, besides whatever else acts on the scenario's system.
 class SimulatedPlant::CommandLaw : public InputLaw
 {
@@ -97,14 +114,7 @@ SimulatedPlant::SimulatedPlant(
   options_(options),
   law_(std::make_shared<CommandLaw>(scenario.system().input_count(), scenario.make_input_law()))
 {
-  const auto * multipliers = MultiplierFormulation::of(scenario.dynamics()->formulation());
-  if (multipliers && multipliers->forces().has_target(MultiplierForceTarget::Kind::kInput))
-  {
-    throw std::invalid_argument(
-      "commands replace 'inputs', but one of them depends on constraint forces ('lambda'); "
-      "allowed: "
-      "'lambda' in 'force' and 'external'");
-  }
+  refuse_multiplier_inputs(scenario);
   demand_positive("step", options.step);
   demand_positive("largest_period", options.largest_period);
   demand_positive("drive_bandwidth", options.drive_bandwidth);

@@ -23,7 +23,7 @@ namespace constrained_dynamics
   throw std::invalid_argument("loop transmission: " + what);
 }
 
-/// One side of a LoopTransmission: coordinates that are given or asked for, and how they move with w.
+/// One side of a LoopTransmission: coordinates that are given or found, and how they move with w.
 struct TransmissionSide
 {
   TransmissionSide(

@@ -611,7 +611,7 @@ TEST(Scenario, when_path_of_set_is_bad_expect_it_named)
     {"initial.q.zz=1", "initial.q.zz: no such name"},
     {"run=1", "allowed: a map"},
     {"servo=", "the file has no key 'servo'"},
-    {"constraints.c.activ=", "'constraints.c' has no key 'activ'"},
+    {"constraints.c.rws=", "'constraints.c' has no key 'rws'"},
     {"constraints.x=", "has no item 'x'"},
     {"formulation=minimal", "allowed: auto, kane_nonminimal"},
   };

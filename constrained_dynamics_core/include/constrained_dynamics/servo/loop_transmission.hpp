@@ -57,8 +57,8 @@ struct LoopTransmissionOptions
 /// determine the motion here (a toggle position): velocities and efforts then leave out the motions
 /// that it does not determine, so that they stay bounded. Without output: kSizeMismatch,
 /// kNonFiniteInput, failures of the evaluation, and for positions kNotConverged: there is no such
-/// position on this branch, or it is too far away. Use one object per thread; one for measured and another for commanded
-/// positions.
+/// position on this branch, or it is too far away. Use one object per thread; one for measured and
+/// another for commanded positions.
 class CONSTRAINED_DYNAMICS_EXPORT LoopTransmission
 {
 public:
