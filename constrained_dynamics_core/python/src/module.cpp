@@ -120,9 +120,9 @@ NB_MODULE(_core, module)
   bind_contacts(module);
   bind_servo(module);
   bind_simulation(module);
+  bind_analysis(module);
   bind_scenario(module);
   bind_hosted_scenario(module);
   bind_real_robots(module);
-  bind_analysis(module);
   module.attr("__version__") = constrained_dynamics::version();
 }

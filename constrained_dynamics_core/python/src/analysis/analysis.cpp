@@ -111,24 +111,6 @@ void bind_linearisation(nb::module_ & module)
     },
     "dynamics"_a, "state"_a, "inputs"_a = nb::none(), nb::kw_only(), "workspace"_a,
     "Linear model about the motion through a state, inputs kept.");
-  module.def(
-    "linearise_scenario",
-    [](const Scenario & scenario)
-    {
-      OwnedWorkspace w(*scenario.dynamics());
-      scenario.switch_constraints(w.workspace);
-      const Dynamics & d = *scenario.dynamics();
-      w.workspace.reset(scenario.initial());
-      const std::shared_ptr<InputLaw> law = scenario.make_input_law();
-      LinearModel out;
-      require_output(
-        linearise(
-          d, scenario.initial(), Eigen::VectorXd::Zero(d.system().input_count()), law.get(),
-          w.workspace, out),
-        "linearise_scenario");
-      return out;
-    },
-    "scenario"_a, "Linear model of a scenario at its initial state, its laws of inputs included.");
 
   nb::class_<LyapunovResult>(module, "LyapunovResult", "Growth of deviations along a run.")
     .def_ro("status", &LyapunovResult::status)

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "common.hpp"
+#include "constrained_dynamics/analysis/linearisation.hpp"
 #include "constrained_dynamics/scenario/scenario_types.hpp"
 #include "dynamics/owned_workspace.hpp"
 #include "simulation/simulation.hpp"
@@ -126,6 +127,24 @@ void bind_scenario(nb::module_ & module)
       },
       "until"_a = nb::none(), "output_interval"_a = nb::none(), "observer"_a = nb::none(),
       "Runs the scenario and returns the Record; releases the interpreter's lock.");
+  module.def(
+    "linearise_scenario",
+    [](const Scenario & scenario)
+    {
+      OwnedWorkspace w(*scenario.dynamics());
+      scenario.switch_constraints(w.workspace);
+      const Dynamics & d = *scenario.dynamics();
+      w.workspace.reset(scenario.initial());
+      const std::shared_ptr<InputLaw> law = scenario.make_input_law();
+      LinearModel out;
+      require_output(
+        linearise(
+          d, scenario.initial(), Eigen::VectorXd::Zero(d.system().input_count()), law.get(),
+          w.workspace, out),
+        "linearise_scenario");
+      return out;
+    },
+    "scenario"_a, "Linear model of a scenario at its initial state, its laws of inputs included.");
 }
 
 }  // namespace constrained_dynamics::python
