@@ -30,12 +30,12 @@ struct Rollout
   std::size_t kept() const { return static_cast<std::size_t>(result.times.size()); }
 };
 
-using InputsArgument =
+using RolloutInputs =
   std::variant<std::monostate, VectorArgument, MatrixArgument, ArrayArgument<3>>;
 
 /// Inputs as rows, in place. @throw std::invalid_argument for another shape.
 Eigen::Map<const RowMatrix> input_rows(
-  const InputsArgument & inputs, const Dynamics & dynamics, std::size_t runs, long steps)
+  const RolloutInputs & inputs, const Dynamics & dynamics, std::size_t runs, long steps)
 {
   const Eigen::Index width = dynamics.system().input_count();
   const double * data = nullptr;
@@ -108,7 +108,7 @@ RolloutResult run_interruptibly(
 
 std::shared_ptr<Rollout> make_rollout(
   const std::shared_ptr<const Dynamics> & dynamics, const MatrixArgument & states,
-  const InputsArgument & inputs, long steps, const RolloutOptions & options)
+  const RolloutInputs & inputs, long steps, const RolloutOptions & options)
 {
   auto batch = std::make_shared<Rollout>();
   batch->dynamics = dynamics;
@@ -186,7 +186,7 @@ void bind_rollout(nb::module_ & module)
     "rollout",
     [](
       const std::shared_ptr<const Dynamics> & dynamics, const MatrixArgument & states,
-      const InputsArgument & inputs, long steps, int threads, Integrator integrator, double step,
+      const RolloutInputs & inputs, long steps, int threads, Integrator integrator, double step,
       double time, long every, std::shared_ptr<const ContactSet> contacts, bool multipliers)
     {
       return make_rollout(
