@@ -63,6 +63,7 @@ Percussion::Percussion(const ContactModel & model)
   rows_(static_cast<std::size_t>(row_count(model))),
   now_(static_cast<std::size_t>(model.contact_count())),
   last_(now_),
+  axes_(model.dynamics.system()),
   friction_slides_(static_cast<std::size_t>(model.friction_count()), 0)
 {
   const Eigen::Index n = model.dynamics.system().speed_count();
@@ -74,7 +75,7 @@ Percussion::Percussion(const ContactModel & model)
   depth_.assign(most, 0.0);
   deep_rows_.reserve(most);
   lengths_.reserve(most);
-  for (Eigen::VectorXd * vector : {&impulse_, &free_, &change_, &row_})
+  for (Eigen::VectorXd * vector : {&impulse_, &free_, &change_, &row_, &turning_, &turned_})
   {
     vector->setZero(n);
   }
@@ -113,7 +114,9 @@ Status Percussion::begin(double h, ControlledDynamics & dynamics) noexcept
   const Eigen::VectorXd & u = evaluation.system_data->terms.speeds;
   step_ = h;
   impulse_ = h * problem.force;
-  status = cone_.begin(problem.mass_matrix, u, impulse_);
+  axes_.turning(u, turning_);
+  turned_ = u + h * turning_;
+  status = cone_.begin(problem.mass_matrix, turned_, impulse_);
   if (status != Status::kOk)
   {
     return status;
@@ -126,7 +129,8 @@ Status Percussion::begin(double h, ControlledDynamics & dynamics) noexcept
     const bool is_halved =
       projects && evaluation.of().contains(RowSubset::kVelocity, evaluation.active_rows(i));
     row_ = problem.rows.row(i).transpose();
-    cone_.add_equality(row_, row_.dot(u) + (is_halved ? 0.5 : 1.0) * h * problem.bias(i));
+    const double turn = is_halved ? 0.5 * (problem.bias(i) - row_.dot(turning_)) : problem.bias(i);
+    cone_.add_equality(row_, row_.dot(turned_) + h * turn);
   }
   cone_.speeds(free_);
   change_ = free_ - u;

@@ -10,6 +10,7 @@
 #include "contact/cone_problem.hpp"
 #include "contact/contact_view.hpp"
 #include "contact/controlled_dynamics.hpp"
+#include "model/turning_axes.hpp"
 
 namespace constrained_dynamics
 {
@@ -37,6 +38,7 @@ public:
   /// The percussions and the speeds u⁺ at the end of a step of length h. @pre the state is updated.
   /// Statuses: kOk; kInconsistent (contacts cannot all be met, or friction satisfies its law only
   /// approximately); kSingularInertia, kNonFiniteResult, failures of evaluation, without output.
+  /// The speeds are in the axes of the begin of the step: TurningAxes::carry.
   Status solve(double h, ControlledDynamics & dynamics, VectorRef speeds) noexcept CD_NONBLOCKING;
 
   /// Change of the coordinates' speeds times h, that lifts contacts which push out of the depth to
@@ -112,7 +114,9 @@ private:
   Eigen::VectorXd free_;     // u°
   Eigen::VectorXd change_;   // u° − u⁻
   Eigen::VectorXd row_;
-  Eigen::VectorXd near_;  // of each row of the cone problem
+  Eigen::VectorXd turning_;  // c of (E56)
+  Eigen::VectorXd turned_;   // u⁻ + h c
+  Eigen::VectorXd near_;     // of each row of the cone problem
   Eigen::VectorXd forces_;
   Eigen::VectorXd kept_;  // Λ of the last step, of all rows
   Eigen::VectorXd now_impulse_;
@@ -121,6 +125,7 @@ private:
   std::vector<double> lengths_;
   std::vector<Outcome> now_;
   std::vector<Outcome> last_;
+  TurningAxes axes_;
   std::vector<char> friction_slides_;  // frictions without a contact
   bool has_last_ = false;
 };

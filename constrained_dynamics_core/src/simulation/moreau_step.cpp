@@ -16,7 +16,10 @@ MoreauStep::MoreauStep(SimulationCore & of)
   slope_(of.x_),
   speeds_(of.state_.u),
   turn_(of.state_.u),
-  correction_(of.state_.u)
+  correction_(of.state_.u),
+  axes_(of.system()),
+  turning_(Eigen::VectorXd::Zero(of.state_.u.size())),
+  bias_(Eigen::VectorXd::Zero(of.dynamics().constraints().row_count()))
 {
   for (int i = 0; i < of.dynamics().constraints().size(); ++i)
   {
@@ -46,16 +49,19 @@ Status MoreauStep::find_halved_slope(double time) noexcept
   {
     return status;
   }
+  // In axes that do not turn, A (u̇ + c) = b + A c, of which half is left: A u̇ = ½ (b − A c).
   Evaluation & evaluation = WorkspaceAccess::evaluation(of_.workspace());
-  for (const double factor : {0.5, 2.0})  // both are exact
+  Rows & rows = evaluation.rows;
+  bias_ = rows.bias;
+  for (Eigen::Index row = 0; row < bias_.size(); ++row)
   {
-    for (Eigen::Index row = 0; row < evaluation.rows.bias.size(); ++row)
+    if (evaluation.of().contains(RowSubset::kVelocity, static_cast<int>(row)))
     {
-      evaluation.rows.bias(row) *=
-        evaluation.of().contains(RowSubset::kVelocity, static_cast<int>(row)) ? factor : 1.0;
+      rows.bias(row) = 0.5 * (bias_(row) - rows.jacobian.row(row).dot(turning_));
     }
-    status = factor < 1.0 ? dynamics.solve() : status;
   }
+  status = dynamics.solve();
+  rows.bias = bias_;
   if (status != Status::kOk)
   {
     return status;
@@ -122,6 +128,7 @@ Status MoreauStep::make(double end) noexcept CD_NONBLOCKING
   const Eigen::Index n = of_.state_.u.size();
   const bool has_contacts = !of_.model_.is_empty();
   of_.load(x_);
+  axes_.turning(of_.state_.u, turning_);
   // Books need a solution; otherwise the problem of the contacts is all that has to be solved.
   Status status = !has_contacts || of_.book_ != nullptr ? find_slope(time) : Status::kOk;
   if (!has_output(status))
@@ -135,11 +142,11 @@ Status MoreauStep::make(double end) noexcept CD_NONBLOCKING
     {
       return status;
     }
-    slope_.tail(n) = (speeds_ - of_.state_.u) / h;
+    slope_.tail(n) = (speeds_ - of_.state_.u) / h - turning_;
   }
   else
   {
-    speeds_ = of_.state_.u + h * slope_.tail(n);
+    speeds_ = of_.state_.u + h * (slope_.tail(n) + turning_);
   }
   if (of_.book_ != nullptr)
   {
@@ -169,6 +176,7 @@ Status MoreauStep::make(double end) noexcept CD_NONBLOCKING
   x_.head(nq) += h * slope_.head(nq);
   x_.head(nq).noalias() += of_.workspace().terms().kinematic_matrix * correction_;
   x_.tail(n) = speeds_;
+  axes_.carry(of_.state_.q, x_.head(nq), x_.tail(n));
   if (has_rows_ || !has_contacts)
   {
     status = worse(status, of_.settle(end, x_));

@@ -6,6 +6,7 @@
 #include <Eigen/Core>
 
 #include "contact/percussion.hpp"
+#include "model/turning_axes.hpp"
 #include "simulation/simulation_core.hpp"
 
 namespace constrained_dynamics
@@ -47,6 +48,9 @@ private:
   Eigen::VectorXd speeds_;
   Eigen::VectorXd turn_;  // what the projection adds to the accelerations
   Eigen::VectorXd correction_;
+  TurningAxes axes_;
+  Eigen::VectorXd turning_;  // c of (E56)
+  Eigen::VectorXd bias_;     // b of all rows
 };
 
 }  // namespace constrained_dynamics
