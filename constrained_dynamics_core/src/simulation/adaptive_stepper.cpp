@@ -135,14 +135,36 @@ void AdaptiveStepper::book(double time)
     of_.book_->add_dopri_step(start_, step_end_, time, view_of(begin_), of_.workspace());
     return;
   }
+  book_samples(time);
+}
+
+/// The same by samples of the dense output, without stages that lie beyond that time.
+void AdaptiveStepper::book_samples(double time)
+{
+  const Eigen::VectorXd error =
+    stepper_.is_stiff() ? stepper_.stiff_error() : of_.book_->dopri_error(step_end_ - start_);
   motion_.begin_step();
   for (const double at : {start_, 0.5 * (start_ + time), time})
   {
     stepper_.calc_state(at, x_);
     motion_.derive(x_, slope_, at);
   }
-  of_.book_->add_sampled_step(
-    start_, time, view_of(begin_), stepper_.stiff_error(), of_.workspace());
+  of_.book_->add_sampled_step(start_, time, view_of(begin_), error, of_.workspace());
+}
+
+/// Whether a slip in a plane has come to its end. The last stages of a separate step would fall on
+/// the rest of that slip, whose direction is determined by errors; the step itself goes beyond.
+bool AdaptiveStepper::ends_slip_in_plane() const noexcept
+{
+  const int contacts = of_.model_.contact_count();
+  bool any = false;
+  for (int i = 0; i < of_.model_.friction_count(); ++i)
+  {
+    any =
+      any || (of_.ended_[static_cast<std::size_t>(contacts + i)] && of_.model_.row_count(i) == 2 &&
+              of_.modes_.friction[static_cast<std::size_t>(i)].slip == SlipMode::kSlide);
+  }
+  return any;
 }
 
 Status AdaptiveStepper::arrive(const Advance & made)
@@ -172,6 +194,11 @@ Status AdaptiveStepper::arrive(const Advance & made)
       else if (is_smooth_)
       {
         book(made.time);
+        stepper_.calc_state(made.time, x_);
+      }
+      else if (made.has_ended && ends_slip_in_plane())
+      {
+        book_samples(made.time);
         stepper_.calc_state(made.time, x_);
       }
       else if (stepper_.is_stiff())

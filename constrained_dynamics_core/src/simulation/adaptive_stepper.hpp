@@ -40,6 +40,8 @@ public:
 
 private:
   void book(double time);
+  void book_samples(double time);
+  bool ends_slip_in_plane() const noexcept;
   void begin_phase();
   void accept(double time);
   Status check_progress(double time, bool is_event);

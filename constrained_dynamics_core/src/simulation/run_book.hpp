@@ -66,6 +66,8 @@ public:
   void add_dopri_step(
     double time, double step_end, double end, const ConstVectorRef & x,
     const Workspace & workspace) noexcept;
+  /// The estimated error of a step of length h, from its stages.
+  const Eigen::VectorXd & dopri_error(double h) noexcept;
 
   // ---- steps of any other method
 

@@ -142,14 +142,19 @@ void RunBook::add_dopri_step(
   const double h = step_end - time;
   const std::array<double, kMostStages> weights = dopri_weights((end - time) / h);
   add_step(h, weights.data(), static_cast<int>(kMostStages));
+  error_.add(norms(dopri_error(h), workspace));
+  stages_[0] = stages_[kMostStages - 1];
+  slopes_[0].swap(slopes_[kMostStages - 1]);
+}
+
+const Eigen::VectorXd & RunBook::dopri_error(double h) noexcept
+{
   change_.setZero();
   for (std::size_t i = 0; i < kMostStages; ++i)
   {
     change_ += h * kDopriError[i] * slopes_[i];
   }
-  error_.add(norms(change_, workspace));
-  stages_[0] = stages_[kMostStages - 1];
-  slopes_[0].swap(slopes_[kMostStages - 1]);
+  return change_;
 }
 
 void RunBook::add_sampled_step(

@@ -330,5 +330,50 @@ TEST(Contacts, when_keys_make_no_sense_expect_the_key_the_value_and_what_is_allo
     HasSubstr("events.0.time: -1: allowed: not before initial.time"));
 }
 
+/// A box on four feet that slides along x at a speed, with a coefficient of friction.
+std::string sliding_box(double speed, double friction)
+{
+  char text[1200];
+  std::snprintf(
+    text, sizeof(text), R"(
+system:
+  bodies: [{name: box, mass: 2, inertia: [0.0083, 0.0283, 0.0333]}]
+  frames:
+    - {name: foot0, parent: box, pose: {xyz: [0.2, 0.1, -0.05]}}
+    - {name: foot1, parent: box, pose: {xyz: [0.2, -0.1, -0.05]}}
+    - {name: foot2, parent: box, pose: {xyz: [-0.2, 0.1, -0.05]}}
+    - {name: foot3, parent: box, pose: {xyz: [-0.2, -0.1, -0.05]}}
+constraints:
+  - repeat: {i: [0, 3]}
+    name: on${i}
+    type: contact
+    frame_a: foot${i}
+    friction: %.17g
+initial: {q: {box: [0, 0, 0.05, 0, 0, 0, 1]}, u: {box_vx: %.17g}}
+run: {until: 6, integrator: dopri5}
+)",
+    friction, speed);
+  return text;
+}
+
+TEST(DryFriction, when_a_box_on_four_feet_comes_to_rest_expect_the_way_of_theory)
+{
+  for (const double speed : {0.3, 1.0, 3.0})
+  {
+    for (const double friction : {0.1, 0.3, 0.6})
+    {
+      const Scenario scenario = Scenario::from_text(sliding_box(speed, friction));
+      const auto simulation = scenario.make_simulation();
+      const RunResult result = simulation->run(6.0, 1e9, [](const Simulation &) { return true; });
+      EXPECT_EQ(result.status, Status::kOk) << result.step_error;
+      const Eigen::VectorXd & q = simulation->state().q;
+      const double way = speed * speed / (2.0 * friction * 9.81);
+      EXPECT_NEAR(q(0), way, 1e-8 * way) << speed << " " << friction;
+      EXPECT_LE(std::abs(q(1)), 1e-8 * way) << speed << " " << friction;
+      EXPECT_LE(std::abs(q(5)), 1e-8) << speed << " " << friction;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace constrained_dynamics::test
