@@ -256,12 +256,9 @@ int compare(const CompareArguments & arguments)
   const std::string path = find_scenario(arguments.scenario);
   const cd::Scenario scenario = cd::Scenario::load(path, arguments.overrides);
   OutputFile file(arguments.json, "--json", path);
-  for (const std::string & warning : scenario.warnings())
+  if (!arguments.quiet)
   {
-    if (!arguments.quiet)
-    {
-      std::cerr << "cdyn: warning: " << warning << "\n";
-    }
+    warn(scenario.warnings());
   }
   FormulationComparison comparison = try_formulations(scenario);
   if (comparison.reference() != nullptr)
@@ -304,6 +301,7 @@ int bench(const ScenarioArguments & arguments)
   const std::string path = find_scenario(arguments.scenario);
   const cd::Scenario scenario = cd::Scenario::load(path, arguments.overrides);
   OutputFile file(arguments.json, "--json", path);
+  warn(scenario.warnings());
   FormulationComparison comparison = try_formulations(scenario);
   if (comparison.reference() == nullptr)
   {

@@ -350,6 +350,7 @@ int linearize(const LinearizeArguments & arguments)
   const std::string path = find_scenario(arguments.scenario);
   const cd::Scenario scenario = cd::Scenario::load(path, arguments.overrides);
   OutputFile file(arguments.json, "--json", path);
+  warn(scenario.warnings());
   const LinearizeReport report = analyse(scenario, arguments);
   if (arguments.json != "-" && report.model)
   {

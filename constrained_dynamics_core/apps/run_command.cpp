@@ -105,14 +105,6 @@ void check_names(const RunArguments & arguments)
   }
 }
 
-void warn(const std::vector<std::string> & warnings)
-{
-  for (const std::string & warning : warnings)
-  {
-    std::cerr << "cdyn: warning: " << warning << "\n";
-  }
-}
-
 std::string state_json(
   const cd::Scenario & scenario, const cd::Simulation & now, const cd::RankReport & rank)
 {

@@ -85,6 +85,7 @@ int solve(const SolveArguments & arguments)
   options.assemble = !arguments.raw_state;
   const cd::Scenario scenario = cd::Scenario::load(path, arguments.overrides, options);
   OutputFile file(arguments.json.empty() ? "-" : arguments.json, "--json", path);
+  warn(scenario.warnings());
 
   const cd::Dynamics & dynamics = *scenario.dynamics();
   const Solved solved = solve_initial(scenario);
@@ -97,7 +98,7 @@ int solve(const SolveArguments & arguments)
     json, scenario,
     {solved.status, solved.simulation->state(), solved.simulation->inputs(),
      solved.simulation->workspace(), solved.rank ? &solved.rank.value() : nullptr});
-  json.end_object();
+  json.entry("warnings", scenario.warnings()).end_object();
   file.write(json.text());
   file.close();
   if (solved.status != cd::Status::kOk)

@@ -342,6 +342,25 @@ TEST(Cli, when_reactions_are_wanted_expect_them_in_table_json_and_csv)
   EXPECT_THAT(refused.err, HasSubstr("no joints"));
 }
 
+TEST(Cli, when_a_description_states_more_than_is_applied_expect_every_command_to_say_so)
+{
+  const std::string scenario = file(
+    "floats.yaml",
+    "system:\n"
+    "  mjcf: '<mujoco><option gravity=\"0 0 -1\"/><worldbody><body name=\"a\"><joint name=\"j\""
+    " axis=\"0 1 0\"/><inertial mass=\"1\" pos=\"0 0 -1\" diaginertia=\".1 .1 .1\"/></body>"
+    "</worldbody></mujoco>'\n");
+  const std::string json = file("floats.json");
+  for (const char * command : {"solve", "linearize", "bench"})
+  {
+    const Output output = cdyn({command, scenario, "--json", json});
+    EXPECT_EQ(output.exit_code, 0);
+    EXPECT_THAT(output.err, HasSubstr("warning: robot (system.mjcf): <option gravity>")) << command;
+  }
+  ASSERT_EQ(cdyn({"solve", scenario, "--json", json}).exit_code, 0);
+  EXPECT_EQ(YAML::LoadFile(json)["warnings"].size(), 1U);
+}
+
 TEST(Cli, when_steps_are_too_large_expect_inaccurate_three_and_a_remedy)
 {
   const std::string scenario = file("large.yaml", kPendulum);
