@@ -128,6 +128,8 @@ void ModelBuilder::add_robot(const RobotDescription & robot)
   {
     node.link = node.link.empty() ? "" : robot.prefix + node.link;
     node.joint = robot.prefix + node.joint;
+    // A joint that follows no other has an input.
+    node.properties.mimics = node.properties.mimics && robot.use_file_constraints;
     const Place & parent = node.parent < 0 ? root : places[static_cast<std::size_t>(node.parent)];
     places.push_back(add_node(node, parent, who));
     add_link_frame(base.joint, node.link, places.back());
@@ -140,6 +142,12 @@ void ModelBuilder::add_robot(const RobotDescription & robot)
   }
   for (const RigidBodySystem::Mimic & mimic : tree.mimics)
   {
+    if (!robot.use_file_constraints)
+    {
+      robot_.warnings.push_back(
+        who + ": the coupling of joint '" + mimic.joint + "' to '" + mimic.source + "' is ignored");
+      continue;
+    }
     robot_.mimics.push_back(
       {robot.prefix + mimic.joint, robot.prefix + mimic.source, mimic.multiplier, mimic.offset,
        mimic.name.empty() ? "" : robot.prefix + mimic.name});

@@ -257,6 +257,25 @@ TEST(FileConstraints, when_name_is_taken_expect_refusal)
   EXPECT_EQ(load("  file_constraints: ignore").dynamics()->constraints().size(), 1);
 }
 
+TEST(FileConstraints, when_they_are_ignored_expect_no_couplings_and_free_inputs)
+{
+  const std::string document = linkage(
+    "<equality>"
+    "<joint joint1='coupler' joint2='crank' polycoef='0 0.5 0 0 0'/>"
+    "<joint name='cam' joint1='rocker' joint2='crank' polycoef='0 0 0.5 0 0'/>"
+    "</equality>");
+  const Scenario used = mjcf_scenario(document, "", "initial: {}");
+  EXPECT_EQ(used.dynamics()->constraints().size(), 2);
+  EXPECT_EQ(used.system().input_count(), 1);
+  const Scenario ignored = mjcf_scenario(document, "  file_constraints: ignore\n", "initial: {}");
+  EXPECT_EQ(ignored.dynamics()->constraints().size(), 0);
+  EXPECT_EQ(ignored.system().input_count(), 3);
+  EXPECT_THAT(
+    ignored.warnings(), testing::UnorderedElementsAre(
+                          HasSubstr("the coupling of joint 'coupler' to 'crank' is ignored"),
+                          HasSubstr("'cam' of <equality> is ignored")));
+}
+
 TEST(FileConstraints, when_two_robots_have_loops_expect_prefixes)
 {
   const std::string document =

@@ -69,8 +69,9 @@ struct RobotDescription
   /// Joints (names without prefix) that are locked at a value [rad, m]. They must have one degree
   /// of freedom.
   std::map<std::string, double> locked;
-  /// Whether RigidBodySystem::file_constraints lists the constraints that the description states.
-  /// Otherwise each of them causes a warning, and its kind may be one that is not supported.
+  /// Whether RigidBodySystem::file_constraints and mimics list the constraints and couplings that
+  /// the description states. Otherwise each of them causes a warning, and its kind may be one that
+  /// is not supported.
   bool use_file_constraints = true;
   /// The folder of the file. `<include>` reads files of this folder and below it; empty: none.
   std::string folder;
