@@ -168,6 +168,10 @@ void MjcfReader::read_joint_properties(
   JointProperties & properties = joint.properties;
   properties.damping = xml_.not_negative(number("damping"), where + ": its damping");
   properties.armature = xml_.not_negative(number("armature"), where + ": its armature");
+  if (joint.kind == JointKind::kFloating && properties.armature > 0.0)
+  {
+    tree_.warnings.push_back(where + " states an armature, which acts on its rotation alone here");
+  }
   const double stiffness = xml_.not_negative(number("stiffness"), where + ": its stiffness");
   const double friction = xml_.not_negative(number("frictionloss"), where + ": its frictionloss");
   const double unit = joint.kind == JointKind::kRevolute ? compiler_.angle : 1.0;

@@ -94,6 +94,7 @@ private:
 
   // The document and its classes.
   void read_section(const XMLElement & e);
+  void read_option(const XMLElement & e);
   void read_compiler(const XMLElement & e);
   void read_default(const XMLElement & e, const std::string & parent, int depth);
   /// The element that gives `attribute` to `e`: itself or the default of its class; `e` if none

@@ -63,13 +63,9 @@ void MjcfReader::read_section(const XMLElement & e)
   {
     read_default(e, "", 1);
   }
-  else if (name == "option" && e.Attribute("gravity"))
+  else if (name == "option")
   {
-    const Eigen::Vector3d g = xml_.vector3(e, "gravity", "<option>", Eigen::Vector3d::Zero());
-    if (!g.isApprox(Eigen::Vector3d(0.0, 0.0, -9.81), 1e-9))
-    {
-      tree_.warnings.push_back("<option gravity> is not read; the scene's gravity holds");
-    }
+    read_option(e);
   }
   else if (is_one_of(name, {"deformable", "extension"}))
   {
@@ -83,6 +79,34 @@ void MjcfReader::read_section(const XMLElement & e)
   else if (name == "actuator" && !e.NoChildren())
   {
     tree_.warnings.push_back("<actuator> is not read; the scene says which joints have inputs");
+  }
+}
+
+/// What would change the motion: gravity, the medium, and switches.
+void MjcfReader::read_option(const XMLElement & e)
+{
+  const std::string where = "<option>";
+  const Eigen::Vector3d usual(0.0, 0.0, -9.81);
+  if (!xml_.vector3(e, "gravity", where, usual).isApprox(usual, 1e-9))
+  {
+    tree_.warnings.push_back("<option gravity> is not read; the scene's gravity holds");
+  }
+  if (
+    xml_.number(e, "density", where, 0.0) != 0.0 || xml_.number(e, "viscosity", where, 0.0) != 0.0)
+  {
+    tree_.warnings.push_back("<option> states a medium (density, viscosity), which is not applied");
+  }
+  for (const XMLElement * flag = e.FirstChildElement("flag"); flag;
+       flag = flag->NextSiblingElement("flag"))
+  {
+    for (const char * what : {"gravity", "spring", "damper", "frictionloss", "equality"})
+    {
+      if (xml_.text(*flag, what).value_or("enable") != "enable")
+      {
+        tree_.warnings.push_back(
+          std::string("<flag ") + what + "> is not read; what it switches off acts here");
+      }
+    }
   }
 }
 

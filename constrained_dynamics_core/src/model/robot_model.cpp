@@ -210,6 +210,11 @@ void ModelBuilder::add_joint(const TreeNode & node, const Place & place, const P
     coordinates(simple ? properties.limits.upper : infinity), speeds(properties.friction),
     speeds(properties.damping));
   model_.armature.tail(joint.nv()).setConstant(properties.armature);
+  if (node.kind == JointKind::kFloating)
+  {
+    // In axes that turn, a constant inertia of the translation would bend the way of the body.
+    model_.armature.tail<6>().head<3>().setZero();
+  }
   robot_.joints.push_back(
     {node.kind, "", parent.link, properties.stiffness, properties.rest, properties.mimics});
   masses_.emplace_back();

@@ -224,6 +224,10 @@ void SdfReader::read_link(const XMLElement & element, const Scope & scope)
   {
     tree_.warnings.push_back(where + " states that gravity does not act on it; here it does");
   }
+  if (xml_.child(element, "velocity_decay", where) != nullptr)
+  {
+    tree_.warnings.push_back(where + " states <velocity_decay>, which is not applied");
+  }
   if (truth_of_child(element, "kinematic", where, false))
   {
     tree_.warnings.push_back(where + " states that it is kinematic, which is not applied");

@@ -259,6 +259,50 @@ TEST(RobotXml, when_arm_is_read_expect_names_limits_mimics_and_warnings)
   EXPECT_THAT(arm->warnings()[0], HasSubstr("joint 'turn' states a dry friction of 0.2"));
 }
 
+/// A free body, with the text of <option> and the attributes of its joint.
+std::shared_ptr<RigidBodySystem> free_mjcf(const std::string & option, const std::string & joint)
+{
+  return RigidBodySystem::from_mjcf_text(
+    "<mujoco>" + option + "<worldbody><body name='b'><joint name='f' type='free' " + joint +
+    "/><inertial mass='2' pos='0 0 0' diaginertia='.1 .1 .1'/></body></worldbody></mujoco>");
+}
+
+TEST(RobotXml, when_options_would_change_the_motion_expect_warnings)
+{
+  for (const char * option :
+       {"<option gravity='0 0 -1'/>", "<option density='1.2'/>", "<option viscosity='0.1'/>",
+        "<option><flag gravity='disable'/></option>",
+        "<option><flag equality='disable'/></option>"})
+  {
+    EXPECT_EQ(free_mjcf(option, "")->warnings().size(), 1u) << option;
+  }
+  EXPECT_THAT(
+    free_mjcf(
+      "<option timestep='0.002' gravity='0 0 -9.81'><flag contact='disable' "
+      "gravity='enable'/></option>",
+      "")
+      ->warnings(),
+    testing::IsEmpty());
+}
+
+TEST(RobotXml, when_a_free_joint_has_an_armature_expect_a_straight_way)
+{
+  const auto body = free_mjcf("", "armature='0.5'");
+  ASSERT_EQ(body->warnings().size(), 1u);
+  EXPECT_THAT(body->warnings()[0], HasSubstr("joint 'f' states an armature"));
+  const auto data = body->make_data();
+  Eigen::VectorXd u(6);
+  u << 1.0, -2.0, 0.5, 3.0, 1.0, 4.0;
+  ASSERT_EQ(body->update_kinematics(0.0, body->neutral_coordinates(), u, *data), Status::kOk);
+  ASSERT_EQ(body->update_dynamics(*data), Status::kOk);
+  const Eigen::VectorXd rates = data->terms.mass_matrix.ldlt().solve(data->terms.force);
+  // Only gravity changes the velocity in axes that do not turn.
+  const Eigen::Vector3d acceleration =
+    rates.head<3>() + Eigen::Vector3d(u.tail<3>()).cross(Eigen::Vector3d(u.head<3>()));
+  EXPECT_LE((acceleration - body->gravity()).norm(), 1e-12);
+  EXPECT_NEAR(data->terms.mass_matrix(3, 3), 0.6, 1e-15);
+}
+
 TEST(RobotXml, when_tree_is_read_expect_names_limits_and_mimic)
 {
   const auto tree = RigidBodySystem::from_mjcf_file(kRobots + "/tree.xml");

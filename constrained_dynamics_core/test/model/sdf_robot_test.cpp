@@ -588,6 +588,15 @@ TEST(SdfRobot, when_gravity_is_switched_off_expect_warning)
   EXPECT_THAT(f.system->warnings()[0], HasSubstr("link 'bob' states that gravity does not act"));
 }
 
+TEST(SdfRobot, when_velocities_decay_expect_warning)
+{
+  const Fixture f(replaced(
+    pendulum(), "<link name=\"bob\">",
+    "<link name=\"bob\"><velocity_decay><linear>0.1</linear></velocity_decay>"));
+  ASSERT_EQ(f.system->warnings().size(), 1u);
+  EXPECT_THAT(f.system->warnings()[0], HasSubstr("link 'bob' states <velocity_decay>"));
+}
+
 TEST(SdfRobot, when_world_has_other_gravity_expect_warning)
 {
   const std::string model = pendulum();
