@@ -128,7 +128,7 @@ AssemblyResult assemble(
   if (start != Status::kOk)
   {
     throw std::invalid_argument(
-      std::string("the rows cannot be evaluated at the given ") + what + ": status " +
+      std::string("rows or forces cannot be evaluated at the given ") + what + ": status " +
       to_string(start));
   }
   AssemblyResult best;

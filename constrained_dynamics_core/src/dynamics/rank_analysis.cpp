@@ -97,7 +97,8 @@ public:
     if (start != Status::kOk)
     {
       throw std::invalid_argument(
-        std::string("the rows cannot be evaluated at the given state: status ") + to_string(start));
+        std::string("rows or forces cannot be evaluated at the given state: status ") +
+        to_string(start));
     }
     const std::vector<State> samples = find_samples(state);
     find_sizes(samples);
