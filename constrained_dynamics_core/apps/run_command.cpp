@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "run_report.hpp"
 #include "run_statistics.hpp"
 #include "servo_report.hpp"
+#include "terminal.hpp"
 
 namespace cdyn
 {
@@ -105,11 +105,11 @@ void check_names(const RunArguments & arguments)
   }
 }
 
-void warn(const std::vector<std::string> & warnings)
+void warn_of(const std::vector<std::string> & warnings)
 {
   for (const std::string & warning : warnings)
   {
-    std::cerr << "cdyn: warning: " << warning << "\n";
+    warn(warning);
   }
 }
 
@@ -134,7 +134,7 @@ int finish(
                          arguments.json != "-" && arguments.csv != "-" && arguments.events != "-";
   if (has_table)
   {
-    write_out(describe(report));
+    write_report(describe(report));
   }
   if (files.json.is_open())
   {
@@ -146,12 +146,12 @@ int finish(
   files.json.close();
   if (!arguments.quiet && !has_table)
   {
-    warn(run_warnings(report));
+    warn_of(run_warnings(report));
   }
   const std::string end = describe_end(report);
   if (!end.empty())
   {
-    std::cerr << "cdyn: " << end << "\n";
+    complain(end);
   }
   if (Interruption::signal() != 0)
   {
@@ -171,7 +171,7 @@ int run(const RunArguments & arguments)
   RunFiles files(arguments, path);
   if (!arguments.quiet)
   {
-    warn(scenario.warnings());
+    warn_of(scenario.warnings());
   }
 
   const auto start = Clock::now();

@@ -113,8 +113,11 @@ TEST(ClosedLoops, when_file_beside_urdf_states_them_expect_loops_and_motors)
   EXPECT_THAT(
     refusal("closed_loop: [[left_end, right_end]]\ntype: [3d, 3d]"), HasSubstr("2 items for 1"));
   EXPECT_THAT(
-    refusal("joint_name: [left_hinge]\njoint_type: [SPHERICAL]"),
-    HasSubstr("would become another kind of joint"));
+    refusal("joint_name: [left_hinge]\njoint_type: [SLIDER]"),
+    HasSubstr("allowed: FIXED, SPHERICAL, UJOINT_XY"));
+  EXPECT_THAT(
+    refusal("joint_name: [hip]\njoint_type: [SPHERICAL]"),
+    HasSubstr("joint 'hip' is replaced but is not a joint with one degree of freedom"));
   EXPECT_THAT(refusal("loops: []"), HasSubstr("unknown key"));
   EXPECT_THAT(refusal("name_mot: [hip]"), HasSubstr("hip"));
   EXPECT_THAT(refusal("{}", ", file_constraints: ignore"), HasSubstr("not allowed beside"));
