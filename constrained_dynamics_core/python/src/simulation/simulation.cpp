@@ -158,6 +158,7 @@ void bind_simulation(nb::module_ & module)
     .value("KUTTA_MERSON", Integrator::kKuttaMerson, "five stages, fixed step, order 4")
     .value("DOPRI5", Integrator::kDopri5, "Dormand-Prince 5(4), adaptive, dense output")
     .value("RODAS", Integrator::kRodas, "for stiff systems: Rosenbrock 4(3), adaptive")
+    .value("RADAU", Integrator::kRadau, "for stiff systems: Radau IIA of order 9, adaptive")
     .value(
       "MOREAU", Integrator::kMoreau,
       "semi-implicit Euler, fixed step, order 1; contacts by percussions");
