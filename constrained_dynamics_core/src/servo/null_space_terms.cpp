@@ -50,6 +50,19 @@ NullSpaceDescription describe_posture()
   return description;
 }
 
+NullSpaceDescription describe_given_force()
+{
+  NullSpaceDescription description;
+  description.kind = "force";
+  description.text =
+    "f = Cᵀ forces, constant. A controller adds what it is given at run time (`~/null_space`).";
+  description.keys = {
+    describe_key("forces", KeyKind::kNumbers, "on coordinates [N or N·m]")};
+  description.make = [](const NullSpaceArguments & given)
+  { return std::make_shared<const GivenForce>(given.system, given.keys.numbers("forces")); };
+  return description;
+}
+
 NullSpaceDescription describe_away_from_limits()
 {
   NullSpaceDescription description;
@@ -86,7 +99,7 @@ NullSpaceDescription describe_minus_controls()
       throw KeyError(
         "",
         "the controls are not states (system.control_states); allowed: damping, posture, "
-        "away_from_limits");
+        "force, away_from_limits");
     }
     return std::make_shared<const JointDamping>(given.system, 1.0, speeds);
   };
@@ -101,6 +114,7 @@ const std::vector<NullSpaceDescription> & null_space_descriptions()
   static const std::vector<NullSpaceDescription> all = {
     describe_damping(),
     describe_posture(),
+    describe_given_force(),
     describe_away_from_limits(),
     describe_minus_controls(),
   };

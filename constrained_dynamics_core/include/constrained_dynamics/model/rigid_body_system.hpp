@@ -306,6 +306,10 @@ public:
   /// Centre of mass of everything that moves, in the world [m]. Real-time safe: yes.
   Eigen::Vector3d centre_of_mass(const SystemData & data) const noexcept CD_NONBLOCKING;
 
+  /// Centre of mass of the body that a frame moves with, in the world [m]; the origin of the frame
+  /// if that has no mass. Real-time safe: yes.
+  Eigen::Vector3d body_centre(const SystemData & data, int frame) const noexcept CD_NONBLOCKING;
+
   /// The tree of bodies, for algorithms of this library.
   const KinematicTree & tree() const;
 

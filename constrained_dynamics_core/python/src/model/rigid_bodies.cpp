@@ -78,6 +78,12 @@ void bind_scene(nb::module_ & module)
         new (self) Pose{vector3(xyz, "xyz"), vector3(rpy, "rpy")};
       },
       "xyz"_a = zeros, "rpy"_a = zeros, "Metres; roll, pitch and yaw in radians.")
+    .def("__getstate__", [](const Pose & pose) { return std::make_tuple(pose.xyz, pose.rpy); })
+    .def(
+      "__setstate__",
+      [](Pose & pose, const std::tuple<Eigen::Vector3d, Eigen::Vector3d> & parts) {
+        new (&pose) Pose{std::get<0>(parts), std::get<1>(parts)};
+      })
     .def_rw("xyz", &Pose::xyz)
     .def_rw("rpy", &Pose::rpy);
   nb::class_<RobotDescription>(
