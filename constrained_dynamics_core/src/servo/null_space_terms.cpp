@@ -55,7 +55,7 @@ NullSpaceDescription describe_given_force()
   NullSpaceDescription description;
   description.kind = "force";
   description.text =
-    "f = Cᵀ forces, constant. A controller adds what it is given at run time (`~/null_space`).";
+    "f = Cᵀ forces, constant. What is measured goes to `ServoRuntime::give_null_space`.";
   description.keys = {
     describe_key("forces", KeyKind::kNumbers, "on coordinates [N or N·m]")};
   description.make = [](const NullSpaceArguments & given)
