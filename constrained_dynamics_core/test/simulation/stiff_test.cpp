@@ -89,7 +89,7 @@ TEST(Rodas, when_the_governor_runs_expect_the_motion_of_dopri5_in_a_fiftieth_of_
 
 TEST(Rodas, when_the_governor_runs_to_its_end_expect_at_most_2000_steps)
 {
-  const Scenario scenario = repository_scenario("flyball_governor");
+  const Scenario scenario = repository_scenario("flyball_governor", with("rodas", 1e-7));
   const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
   double least = 1e300;
   double most = -1e300;
