@@ -263,7 +263,7 @@ class LiveRun:
         return _core.State(q, u, state.time)
 
     def _push(self, body, impulse):
-        """An impulse [N s] at the centre of mass of a link, world axes; of a textbook system on one speed."""
+        """An impulse [N s] on a link, world axes; of a textbook system on one speed."""
         if not isinstance(impulse, (list, tuple)) or not impulse:
             raise ValueError("impulse is %.40s; allowed: a list of numbers" % _repr(impulse))
         numbers = [_number("impulse", value, -1e9, 1e9) for value in impulse]
@@ -310,9 +310,10 @@ class LiveRun:
         return [name for name in names if np.abs(at.frame_jacobian(name)).max(initial=0.0) > 1e-9] or names
 
     def _point_jacobian(self, at, body):
-        """Of the point of a link that is pushed (3 × n): its centre of mass, as its origin may be on a joint."""
+        """Of the point of a link that is pushed (3 × n): its origin, or its centre of mass if the origin is at rest."""
         jacobian = at.frame_jacobian(body)
-        if not isinstance(self._system, _core.RigidBodySystem):
+        moves = np.abs(jacobian[:3]).max(initial=0.0) > 1e-9
+        if moves or not isinstance(self._system, _core.RigidBodySystem):
             return jacobian[:3]
         arm = at.body_centre(body) - at.frame(body).position
         return jacobian[:3] + np.cross(jacobian[3:], arm, axis=0)

@@ -45,7 +45,8 @@ class Peer:
         self.model.gravity = original.gravity
         for j in range(1, original.njoints):
             ids.append(self._add_joint(original, j, ids[original.parents[j]], replaced))
-        for frame in original.frames:
+        ends = {name for pair in stated["closed_loop"] for name in pair}
+        for frame in [frame for frame in original.frames if frame.name in ends]:
             self.model.addFrame(
                 pin.Frame(frame.name, ids[frame.parentJoint], 0, frame.placement, pin.FrameType.OP_FRAME), False
             )
@@ -151,15 +152,157 @@ def solve_rigid(mass, rhs, rows, drift):
     return acceleration, mass @ acceleration - rhs, rank
 
 
-# robot, its URDF, keys of `system`, speeds, rows, rank; where the digits of a file let redundant rows contradict each
-# other, `initial.tolerance` is what they allow.
+# Robot, URDF, speeds, rows, rank.
 PARALLEL = [
-    ("5bar_linkage_iso3d", 5, 3, 3),
-    ("5bar_linkage", 6, 6, 3),
-    ("robot_delta", 14, 18, 9),
+    ("5bar_linkage_iso3d", "robot.urdf", 5, 3, 3),
+    ("5bar_linkage", "robot.urdf", 6, 6, 3),
+    ("robot_delta", "robot.urdf", 14, 18, 9),
 ]
 
 
-@pytest.mark.parametrize("robot, speeds, rows, rank", PARALLEL, ids=[one[0] for one in PARALLEL])
-def test_parallel_robot_expect_the_motion_and_forces_of_pinocchio(robot, speeds, rows, rank):
+def parallel_robot(robot, urdf):
+    """The scenario of a robot as published, and the same in Pinocchio."""
     folder = folder_of("CD_PARALLEL_ROBOTS") / robot
+    text = "system: {urdf: %s, closed_loops: robot.yaml, light_links: allow}\n" % urdf
+    return text, folder, Peer(folder / urdf, folder / "robot.yaml")
+
+
+def relative(a, b):
+    return np.abs(a - b).max() / np.abs(b).max()
+
+
+@pytest.mark.parametrize("robot, urdf, speeds, rows, rank", PARALLEL, ids=[one[0] for one in PARALLEL])
+def test_parallel_robot_expect_motion_and_loop_forces_of_pinocchio(robot, urdf, speeds, rows, rank, random):
+    text, folder, peer = parallel_robot(robot, urdf)
+    scenario = cd.Scenario.from_text(text, folder=folder)
+    system, dynamics = scenario.system, scenario.dynamics
+    workspace = scenario.make_workspace()
+    report = workspace.rank_report
+    q = scenario.initial.q
+    u = dynamics.project_velocity(q, random.uniform(-1, 1, system.speed_count), workspace=workspace)
+    inputs = random.uniform(-1, 1, system.input_count)
+    assert dynamics.solve(q, u, inputs, workspace=workspace) == cd.Status.OK
+    order, x = peer.speeds(system), peer.configuration(system, q)
+    torque = np.zeros(peer.model.nv)
+    for name, value in zip(system.input_names, inputs):
+        torque[list(order).index(system.speed_names.index("d" + name))] = value
+    expected, force, found_rank = solve_rigid(*peer.equations(x, u[order], torque))
+    own = np.asarray(workspace.solution.acceleration)[order]
+    own_force = np.asarray(workspace.solution.constraint_force)[order]
+    motion, loops = relative(own, expected), relative(own_force, force)
+    peers = [relative(own, a) for a in peer.proximal(x, u[order], torque)]
+    best = min((one for one in peers if np.isfinite(one)), default=np.nan)
+    gap = np.abs(np.asarray(workspace.rows.position)).max()
+    print(
+        "%s: %d speeds, %d rows, rank %d, %d degrees of freedom, gap %.1e, motion %.1e, forces %.1e, proximal %.1e"
+        % (robot, len(own), report.row_count, report.nominal_rank, report.degrees_of_freedom, gap, motion, loops, best)
+    )
+    assert (system.speed_count, report.row_count, report.nominal_rank, found_rank) == (speeds, rows, rank, rank)
+    assert gap <= 1e-9
+    assert motion <= 1e-9 and loops <= 1e-9
+
+
+@pytest.mark.parametrize("robot, urdf", [one[:2] for one in PARALLEL], ids=[one[0] for one in PARALLEL])
+def test_parallel_robot_expect_its_motors_to_follow_a_task(robot, urdf):
+    text, folder, peer = parallel_robot(robot, urdf)
+    names = cd.Scenario.from_text(text, folder=folder).system.coordinate_names
+    start = cd.Scenario.from_text(text, folder=folder).initial.q
+    tasks = "".join(
+        "  - {name: %s, type: joint, joint: %s, stiffness: 400, reference: {kind: formula, value: '%.17g + "
+        "0.03*(1 - cos(8*t))'}}\n" % (motor, motor, start[names.index(motor)])
+        for motor in peer.motors
+    )
+    scenario = cd.Scenario.from_text(text + "servo:\n" + tasks + "run: {until: 0.3, step: 0.001}\n", folder=folder)
+    run = scenario.run()
+    moved = [run.q[-1, names.index(motor)] - start[names.index(motor)] for motor in peer.motors]
+    gap = np.abs(run.position).max()
+    forces = np.linalg.norm(run.wrench_force, axis=2).max(axis=0)
+    print("%s: moved %.4f to %.4f, gap %.1e, loop forces up to %.3g N" % (robot, min(moved), max(moved), gap, forces.max()))
+    assert run.result.completed
+    np.testing.assert_allclose(moved, 0.03 * (1 - np.cos(8 * 0.3)), atol=1e-7)
+    assert gap <= 1e-9
+    assert np.isfinite(forces).all() and forces.max() > 0.0
+
+
+# ---- MuJoCo --------------------------------------------------------------------------------------------------------
+
+
+def bare_mjcf(path):
+    """The file with what it includes, without geometry and what belongs to it."""
+    root = ElementTree.parse(path).getroot()
+
+    def expand(element):
+        for child in list(element):
+            if child.tag == "include":
+                place = list(element).index(child)
+                element.remove(child)
+                for part in reversed(list(ElementTree.parse(path.parent / child.get("file")).getroot())):
+                    element.insert(place, part)
+            else:
+                expand(child)
+
+    expand(root)
+    for tag in ("asset", "keyframe", "contact", "sensor", "visual", "statistic", "actuator"):
+        for element in root.findall(tag):
+            root.remove(element)
+    for element in root.iter():
+        for child in list(element):
+            if child.tag in ("geom", "mesh", "material"):
+                element.remove(child)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def mujoco_speeds(model, data):
+    """Speeds of MuJoCo from those of this library, which has them in axes of the body also for free joints."""
+    import mujoco
+
+    matrix = np.eye(model.nv)
+    for j in range(model.njnt):
+        if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE:
+            first, body = model.jnt_dofadr[j], model.jnt_bodyid[j]
+            matrix[first : first + 3, first : first + 3] = data.xmat[body].reshape(3, 3)
+    return matrix
+
+
+# Robot, file, speeds, rows, rank.
+MENAGERIE = [
+    ("Cassie", "agility_cassie/cassie.xml", 32, 12, 10),
+    ("Robotiq 2F-85", "robotiq_2f85_v4/2f85.xml", 6, 7, 5),
+    ("xArm7", "ufactory_xarm7/xarm7.xml", 13, 7, 5),
+    ("SoftFoot", "iit_softfoot/softfoot.xml", 92, 60, 55),
+]
+
+
+@pytest.mark.parametrize("robot, file, speeds, rows, rank", MENAGERIE, ids=[one[0] for one in MENAGERIE])
+def test_menagerie_expect_motion_and_loop_forces_of_mujoco(robot, file, speeds, rows, rank, random):
+    mujoco = pytest.importorskip("mujoco")
+    path = folder_of("CD_MENAGERIE") / file
+    text = "system: {mjcf: %s, model_friction: false, actuated: all}\n" % path.name
+    scenario = cd.Scenario.from_text(text, folder=path.parent)
+    system, workspace = scenario.system, scenario.make_workspace()
+    report = workspace.rank_report
+    inputs = random.uniform(-1, 1, system.input_count)
+    assert scenario.dynamics.solve(scenario.initial.q, np.zeros(speeds), inputs, workspace=workspace) == cd.Status.OK
+    model = mujoco.MjModel.from_xml_string(bare_mjcf(path))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    matrix = mujoco_speeds(model, data)
+    torque = matrix @ np.asarray(cd.Kinematics(system, scenario.initial.q).input_matrix @ inputs)
+    mass = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, mass, data.qM)
+    jacobian = np.zeros((data.nefc, model.nv))
+    mujoco.mju_sparse2dense(jacobian, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind) if (
+        mujoco.mj_isSparse(model)
+    ) else np.copyto(jacobian, data.efc_J.reshape(data.nefc, model.nv))
+    rhs = torque + data.qfrc_passive - data.qfrc_bias
+    expected, force, found_rank = solve_rigid(mass, rhs, jacobian, np.zeros(data.nefc))
+    motion = relative(matrix @ workspace.solution.acceleration, expected)
+    loops = relative(matrix @ workspace.solution.constraint_force, force)
+    print(
+        "%s: %d speeds, %d rows, rank %d, %d degrees of freedom, motion %.1e, forces %.1e"
+        % (robot, speeds, report.row_count, report.nominal_rank, report.degrees_of_freedom, motion, loops)
+    )
+    assert (system.speed_count, report.row_count, report.nominal_rank, found_rank) == (speeds, rows, rank, rank)
+    assert motion <= 1e-9 and loops <= 1e-9

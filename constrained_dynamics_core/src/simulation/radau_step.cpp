@@ -4,6 +4,7 @@
 #include "simulation/radau_step.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include <Eigen/Eigenvalues>
 
@@ -113,6 +114,10 @@ double RadauStep::iterate(double h, const Eigen::VectorXd & scale)
     const Eigen::VectorXcd part =
       complex_factors_[k].solve(defect.cast<Complex>() * complex_rows_.col(column));
     change += 2.0 * (part * complex_vectors_.col(column).transpose()).real();
+  }
+  if (!change.allFinite())
+  {
+    return std::numeric_limits<double>::infinity();
   }
   stages_ += change;
   return (change.array().colwise() / scale.array()).abs().maxCoeff();

@@ -6,10 +6,12 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 
 #include <filesystem>
 #include <stdexcept>
+#include <tuple>
 
 #include "common.hpp"
 #include "constrained_dynamics/model/force_element.hpp"
