@@ -35,7 +35,7 @@ def folder_of(variable):
 
 
 class Peer:
-    """A robot of example-parallel-robots in Pinocchio: tree, loops and replaced joints as its own loader builds them."""
+    """A robot of example-parallel-robots in Pinocchio: tree, loops and replaced joints as its loader builds them."""
 
     def __init__(self, urdf, loops):
         stated = yaml.safe_load(loops.read_text())
@@ -217,7 +217,10 @@ def test_parallel_robot_expect_its_motors_to_follow_a_task(robot, urdf):
     moved = [run.q[-1, names.index(motor)] - start[names.index(motor)] for motor in peer.motors]
     gap = np.abs(run.position).max()
     forces = np.linalg.norm(run.wrench_force, axis=2).max(axis=0)
-    print("%s: moved %.4f to %.4f, gap %.1e, loop forces up to %.3g N" % (robot, min(moved), max(moved), gap, forces.max()))
+    print(
+        "%s: moved %.4f to %.4f, gap %.1e, loop forces up to %.3g N"
+        % (robot, min(moved), max(moved), gap, forces.max())
+    )
     assert run.result.completed
     np.testing.assert_allclose(moved, 0.03 * (1 - np.cos(8 * 0.3)), atol=1e-7)
     assert gap <= 1e-9

@@ -171,7 +171,8 @@ Eigen::Vector3d RigidBodySystem::body_centre(const SystemData & data, int frame)
   CD_NONBLOCKING
 {
   const int body = impl_->tree.frames[static_cast<std::size_t>(frame)].body;
-  const TreeBody * const of = body < 0 ? nullptr : &impl_->tree.bodies[static_cast<std::size_t>(body)];
+  const TreeBody * const of =
+    body < 0 ? nullptr : &impl_->tree.bodies[static_cast<std::size_t>(body)];
   if (of == nullptr || !(of->mass > 0.0))
   {
     FrameKinematics out;

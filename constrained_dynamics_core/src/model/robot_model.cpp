@@ -134,8 +134,7 @@ void ModelBuilder::add_robot(const RobotDescription & robot)
     places.push_back(add_node(node, parent, who));
     add_link_frame(base.joint, node.link, places.back());
   }
-  std::fill(
-    may_be_light_.begin() + first_joint, may_be_light_.end(), robot.allow_light_links);
+  std::fill(may_be_light_.begin() + first_joint, may_be_light_.end(), robot.allow_light_links);
   for (const TreeFrame & frame : tree.frames)
   {
     Place place = frame.node < 0 ? root : places[static_cast<std::size_t>(frame.node)];

@@ -44,10 +44,10 @@ void drop_locked_couplings(
 }
 
 /// Turns the joint of a node into two about axes of its frame, e.g. "xy".
-void make_universal(
-  const std::string & name, const std::string & axes, int index, RobotTree & tree)
+void make_universal(const std::string & name, const std::string & axes, int index, RobotTree & tree)
 {
-  const auto axis = [&](std::size_t k) { return Eigen::Vector3d(Eigen::Vector3d::Unit(axes.at(k) - 'x')); };
+  const auto axis = [&](std::size_t k)
+  { return Eigen::Vector3d(Eigen::Vector3d::Unit(axes.at(k) - 'x')); };
   const auto coordinate = [&](std::size_t k)
   { return name + "_" + static_cast<char>(axes.at(k) - 'x' + 'X'); };
   TreeNode first = tree.nodes[static_cast<std::size_t>(index)];
@@ -136,8 +136,7 @@ void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProp
   a.mass = mass;
 }
 
-void check_mass_properties(
-  const std::string & who, const MassProperties & mass, bool may_be_light)
+void check_mass_properties(const std::string & who, const MassProperties & mass, bool may_be_light)
 {
   const char * const hint = ", unless light links are allowed (light_links: allow)";
   const bool enough = may_be_light ? mass.mass >= 0.0 : mass.mass > 0.0;
@@ -164,8 +163,7 @@ void check_mass_properties(
   if (!(moments(2) > 0.0) && !(may_be_light && moments.isZero(0.0)))
   {
     throw std::invalid_argument(
-      text.str() + "a moving body needs a largest one above 0" +
-      (moments.isZero(0.0) ? hint : ""));
+      text.str() + "a moving body needs a largest one above 0" + (moments.isZero(0.0) ? hint : ""));
   }
   if (!(moments(0) >= -slack))
   {

@@ -152,8 +152,7 @@ void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProp
 /// can exist and move: mass > 0, principal moments ≥ 0, not all 0, none above the sum of the other
 /// two. A slender rod (one principal moment 0) passes. @param may_be_light mass and all moments may
 /// be 0.
-void check_mass_properties(
-  const std::string & who, const MassProperties & mass, bool may_be_light);
+void check_mass_properties(const std::string & who, const MassProperties & mass, bool may_be_light);
 
 /// Mass properties of an attachment or a free body as given by a caller.
 /// @throw std::invalid_argument, starting with `who`, unless finite, symmetric and not negative.

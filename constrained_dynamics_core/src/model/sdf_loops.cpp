@@ -95,9 +95,9 @@ void SdfReader::state_type(const SdfJoint & joint, TreeConstraint & constraint)
   if (!(std::abs(cosine) <= kPerpendicularAxes))
   {
     xml_.fail(
-      "joint '" + joint.name + "' closes a loop and is " + joint.type + "; the cosine between its " +
-      "axes is " + show(cosine) + ", allowed is 0. Which joint closes the loop depends on the " +
-      "order of the joints");
+      "joint '" + joint.name + "' closes a loop and is " + joint.type +
+      "; the cosine between its " + "axes is " + show(cosine) +
+      ", allowed is 0. Which joint closes the loop depends on the " + "order of the joints");
   }
   constraint.type = "universal";
   constraint.keys = {{"axis_a", joint.second->axis}, {"axis_b", joint.node.axis}};

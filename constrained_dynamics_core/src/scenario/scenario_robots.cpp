@@ -208,7 +208,7 @@ std::string resolve_file(const ScenarioReader & reader)
 const std::vector<std::string> & robot_keys()
 {
   static const std::vector<std::string> keys = {
-    "name",   "prefix",           "urdf",        "mjcf", "sdf", "base", "pose",
+    "name",   "prefix",           "urdf",         "mjcf",       "sdf", "base", "pose",
     "locked", "file_constraints", "closed_loops", "light_links"};
   return keys;
 }

@@ -56,8 +56,7 @@ NullSpaceDescription describe_given_force()
   description.kind = "force";
   description.text =
     "f = Cᵀ forces, constant. What is measured goes to `ServoRuntime::give_null_space`.";
-  description.keys = {
-    describe_key("forces", KeyKind::kNumbers, "on coordinates [N or N·m]")};
+  description.keys = {describe_key("forces", KeyKind::kNumbers, "on coordinates [N or N·m]")};
   description.make = [](const NullSpaceArguments & given)
   { return std::make_shared<const GivenForce>(given.system, given.keys.numbers("forces")); };
   return description;
@@ -112,11 +111,8 @@ NullSpaceDescription describe_minus_controls()
 const std::vector<NullSpaceDescription> & null_space_descriptions()
 {
   static const std::vector<NullSpaceDescription> all = {
-    describe_damping(),
-    describe_posture(),
-    describe_given_force(),
-    describe_away_from_limits(),
-    describe_minus_controls(),
+    describe_damping(),          describe_posture(),        describe_given_force(),
+    describe_away_from_limits(), describe_minus_controls(),
   };
   return all;
 }

@@ -18,8 +18,7 @@ AdaptiveStepper::AdaptiveStepper(SimulationCore & of, double until)
   motion_(of),
   stepper_(
     motion_, of.options_.absolute_tolerance, of.options_.relative_tolerance,
-    of.options_.largest_step, static_cast<std::size_t>(of.x_.size()),
-    of.options_.integrator),
+    of.options_.largest_step, static_cast<std::size_t>(of.x_.size()), of.options_.integrator),
   search_(of, stepper_),
   is_smooth_(of.model_.is_empty() && of.schedule_.empty()),
   x_(static_cast<std::size_t>(of.x_.size())),

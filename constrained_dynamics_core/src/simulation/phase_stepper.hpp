@@ -171,8 +171,7 @@ private:
     StateVector reached;
     try
     {
-      if (!collocation_.make(
-            derive(), jacobian_, begin_, slope_, begin_time_, h, scale_, reached))
+      if (!collocation_.make(derive(), jacobian_, begin_, slope_, begin_time_, h, scale_, reached))
       {
         return false;
       }

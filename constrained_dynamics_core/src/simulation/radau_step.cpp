@@ -12,8 +12,7 @@ namespace constrained_dynamics
 {
 
 RadauStep::RadauStep(Eigen::Index size)
-: place_{
-    0.05710419611451768, 0.27684301363812383, 0.58359043236891682, 0.86024013565621945, 1.0},
+: place_{0.05710419611451768, 0.27684301363812383, 0.58359043236891682, 0.86024013565621945, 1.0},
   real_factor_(size),
   complex_factors_{
     Eigen::PartialPivLU<Eigen::MatrixXcd>(size), Eigen::PartialPivLU<Eigen::MatrixXcd>(size)},

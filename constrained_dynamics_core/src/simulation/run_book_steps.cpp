@@ -157,8 +157,8 @@ const std::array<double, 7> & RunBook::sample_places() noexcept
   const auto place = [](double square) { return 0.5 * (1.0 - std::sqrt(square)); };
   static const double outer = place(5.0 / 11.0 + 2.0 / 11.0 * std::sqrt(5.0 / 3.0));
   static const double inner = place(5.0 / 11.0 - 2.0 / 11.0 * std::sqrt(5.0 / 3.0));
-  static const std::array<double, 7> places = {0.0, outer,       inner, 0.5, 1.0 - inner,
-                                               1.0 - outer, 1.0};
+  static const std::array<double, 7> places = {0.0,         outer,       inner, 0.5,
+                                               1.0 - inner, 1.0 - outer, 1.0};
   return places;
 }
 

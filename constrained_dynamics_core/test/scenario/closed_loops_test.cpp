@@ -136,8 +136,10 @@ TEST(ClosedLoops, when_joints_become_balls_and_universals_expect_their_motion)
     "initial: {q: {left_hinge: [0.19866933079506122, 0, 0, 0.98006657784124163], "
     "right_hinge_X: 0.4}, u: {left_hinge: [0, 0, 0]}}\n",
     {}, folder.path.string());
-  EXPECT_THAT(file.system().speed_names(), ElementsAre(
-    "left_hinge_wx", "left_hinge_wy", "left_hinge_wz", "dright_hinge_X", "dright_hinge_Y"));
+  EXPECT_THAT(
+    file.system().speed_names(),
+    ElementsAre(
+      "left_hinge_wx", "left_hinge_wy", "left_hinge_wz", "dright_hinge_X", "dright_hinge_Y"));
   EXPECT_THAT(file.system().input_names(), ElementsAre("right_hinge_Y"));
   // Both are turned by 0.4 rad about x: pendulums about x, with the moment of the link about it.
   const Solved solved(file);
@@ -192,7 +194,8 @@ TEST(LightLinks, when_rod_has_no_mass_expect_the_motion_and_tension_of_a_distanc
   const Solved a(light);
   ASSERT_EQ(a.status, Status::kOk);
   const System & system = light.system();
-  const auto angle = [&](const char * name) { return light.initial().q(system.coordinate_index(name)); };
+  const auto angle = [&](const char * name)
+  { return light.initial().q(system.coordinate_index(name)); };
   std::ostringstream same;
   same.precision(17);
   same << "constraints: [{name: loop, type: distance, frame_a: knee, frame_b: tip, length: 1.1}]\n"

@@ -72,8 +72,7 @@ class CONSTRAINED_DYNAMICS_EXPORT GivenForce : public NullSpaceTerm
 public:
   /// @param forces coordinates with the force on each [N or N m].
   /// @throw std::invalid_argument for unknown names, numbers that are not finite.
-  GivenForce(
-    const System & system, const std::vector<std::pair<std::string, double>> & forces);
+  GivenForce(const System & system, const std::vector<std::pair<std::string, double>> & forces);
   void add(const SystemData & data, VectorRef force) const noexcept CD_NONBLOCKING override;
 
 private:

@@ -29,8 +29,7 @@ void bind_results(nb::module_ & module)
         new (self) State{time, view(q), view(u)};
       },
       "q"_a, "u"_a, "time"_a = 0.0, "Copies q and u.")
-    .def(
-      "__getstate__", [](const State & s) { return std::make_tuple(s.time, s.q, s.u); })
+    .def("__getstate__", [](const State & s) { return std::make_tuple(s.time, s.q, s.u); })
     .def(
       "__setstate__",
       [](State & s, const std::tuple<double, Eigen::VectorXd, Eigen::VectorXd> & parts) {

@@ -99,9 +99,10 @@ void bind_scene(nb::module_ & module)
         const std::string & source, const std::string & folder,
         const std::map<std::string, std::string> & replaced, bool allow_light_links)
       {
-        new (self) RobotDescription{name,   prefix, format,   text,
-                                    source, base,   pose,     locked,
-                                    use_file_constraints, folder, replaced, allow_light_links};
+        new (self) RobotDescription{name,   prefix,   format,
+                                    text,   source,   base,
+                                    pose,   locked,   use_file_constraints,
+                                    folder, replaced, allow_light_links};
       },
       "text"_a, "format"_a = RobotFormat::kUrdf, nb::kw_only(), "base"_a = Base::kFixed,
       "name"_a = "", "prefix"_a = "", "pose"_a = Pose(),
