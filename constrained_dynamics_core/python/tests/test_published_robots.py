@@ -240,19 +240,26 @@ def test_parallel_robot_that_contradicts_itself_expect_refusal(robot, message):
         cd.Scenario.from_text(text, folder=folder)
 
 
-@pytest.mark.parametrize("robot, start", [one[:2] for one in PARALLEL], ids=[one[0] for one in PARALLEL])
+# The motors of the other two cannot all move by the same amount.
+DRIVEN = [one[:2] for one in PARALLEL if one[0] not in ("true_talos_2_legs", "wl16_like")]
+
+
+@pytest.mark.parametrize("robot, start", DRIVEN, ids=[one[0] for one in DRIVEN])
 def test_parallel_robot_expect_its_motors_to_follow_a_task(robot, start):
     text, folder, peer = parallel_robot(robot, start)
-    names = cd.Scenario.from_text(text, folder=folder).system.coordinate_names
-    start = cd.Scenario.from_text(text, folder=folder).initial.q
+    loaded = cd.Scenario.from_text(text, folder=folder)
+    names, start = loaded.system.coordinate_names, loaded.initial.q
+    coupled = {name for mimic in peer.mimics for name in mimic[:2]}  # they cannot all move alike
+    motors = [motor for motor in peer.motors if motor not in coupled]
     tasks = "".join(
         "  - {name: %s, type: joint, joint: %s, stiffness: 400, reference: {kind: formula, value: '%.17g + "
         "0.03*(1 - cos(8*t))'}}\n" % (motor, motor, start[names.index(motor)])
-        for motor in peer.motors
+        for motor in motors
     )
-    scenario = cd.Scenario.from_text(text + "servo:\n" + tasks + "run: {until: 0.3, step: 0.001}\n", folder=folder)
-    run = scenario.run()
-    moved = [run.q[-1, names.index(motor)] - start[names.index(motor)] for motor in peer.motors]
+    # Some of them start at or beyond the limits that they state.
+    rest = "servo_law: {limits: {position: none, velocity: none}}\nrun: {until: 0.3, step: 0.001, limits: ignore}\n"
+    run = cd.Scenario.from_text(text + "servo:\n" + tasks + rest, folder=folder).run()
+    moved = [run.q[-1, names.index(motor)] - start[names.index(motor)] for motor in motors]
     gap = np.abs(run.position).max()
     forces = np.linalg.norm(run.wrench_force, axis=2).max(axis=0)
     print(
