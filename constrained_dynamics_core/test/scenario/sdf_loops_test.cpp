@@ -199,7 +199,7 @@ TEST(SdfLoops, when_screw_closes_the_loop_expect_the_motion_with_it_in_the_tree)
         sdf_link("crank", "0 0 0 0 0.2 0", 1.5) + sdf_link("coupler", "0 0 1 0 -0.4 0", 2.0) +
         sdf_link("rocker", "2 0 0 0 0.1 0", 1.1) + sdf_joint("turn", "revolute", "world", "crank") +
         sdf_joint("swing", "ball", "world", "rocker", "") + first + second),
-      "", "initial: {}");
+      "  gravity: [3, 1, -9.81]", "initial: {}");
   };
   const auto accelerations = [](const Scenario & file)
   {
