@@ -143,11 +143,11 @@ class Peer:
             )
         for mu in () if self.mimics else (1e-6, 1e-8, 1e-10, 1e-12):
             data = model.createData()
-            datas = pin.StdVec_RigidConstraintData()
-            datas.extend([one.createData() for one in models])
-            pin.initConstraintDynamics(model, data, models, datas)
+            memory = pin.StdVec_RigidConstraintData()
+            memory.extend([one.createData() for one in models])
+            pin.initConstraintDynamics(model, data, models, memory)
             yield pin.constraintDynamics(
-                model, data, x, v, torque, models, datas, pin.ProximalSettings(1e-14, mu, 100)
+                model, data, x, v, torque, models, memory, pin.ProximalSettings(1e-14, mu, 100)
             ).copy()
 
 
