@@ -37,7 +37,7 @@ def test_solve_without_workspace_expect_the_solution_of_one(four_bar):
     assert dynamics.solve(q, np.zeros(3), workspace=workspace) == cd.Status.OK
     made = dynamics.solve(q, np.zeros(3))
     np.testing.assert_allclose(made.solution.acceleration, workspace.solution.acceleration, rtol=0, atol=1e-12)
-    with pytest.raises(RuntimeError, match="non_finite_input"):
+    with pytest.raises(ValueError, match="non_finite_input"):
         dynamics.solve([np.nan, 0.0, 0.0], np.zeros(3))
     moved = q + [0.0, 1e-3, 0.0]
     np.testing.assert_allclose(
