@@ -76,7 +76,7 @@ def test_push_of_any_link_expect_motion():
     run = LiveRun(cd.example("four_bar"))
     run.command("pause")
     # The crank and the rocker turn about their own origins.
-    assert {"crank", "coupler", "rocker"} <= set(run.bodies())
+    assert {"crank_rod", "coupler_rod", "rocker_rod"} <= set(run.bodies())
     for name in run.bodies():
         run.command("reset")
         run.command("pause")
