@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
+#include <algorithm>
 #include <csignal>
 #include <exception>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -15,8 +15,10 @@
 #include "commands.hpp"
 #include "completion_command.hpp"
 #include "constrained_dynamics/formulations/registry.hpp"
+#include "constrained_dynamics/scenario/suggestion.hpp"
 #include "constrained_dynamics/version.hpp"
 #include "output.hpp"
+#include "terminal.hpp"
 
 namespace
 {
@@ -204,6 +206,28 @@ void add_completion(CLI::App & app, std::optional<int> & exit_code)
     });
 }
 
+std::vector<std::string> command_names(const CLI::App & app)
+{
+  std::vector<std::string> names;
+  for (const CLI::App * command : app.get_subcommands({}))
+  {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+/// @throw std::invalid_argument for a first word that is neither a command nor an option.
+void check_command_name(const CLI::App & app, const std::string & word)
+{
+  const std::vector<std::string> names = command_names(app);
+  const bool is_known = std::find(names.begin(), names.end(), word) != names.end();
+  if (!word.empty() && word[0] != '-' && !is_known)
+  {
+    throw std::invalid_argument(
+      word + ": no such command" + constrained_dynamics::suggest(word, names));
+  }
+}
+
 }  // namespace
 
 // NOLINTNEXTLINE(bugprone-exception-escape): outside of the try block only mistakes here throw
@@ -228,14 +252,15 @@ int main(int argc, char ** argv)
   }
   try
   {
+    check_command_name(app, argc > 1 ? argv[1] : "");
     app.parse(argc, argv);
     if (exit_code)
     {
       return *exit_code;
     }
-    std::cerr << "cdyn: a subcommand is missing; allowed: run, solve, check, compare, bench, "
-                 "linearize, examples, types, completion\n"
-                 "Run with --help for more information.\n";
+    cdyn::complain(
+      "a subcommand is missing; allowed: " + cdyn::list(command_names(app)) +
+      "\nRun with --help for more information.");
     return cdyn::kBadInput;
   }
   catch (const CLI::ParseError & error)
@@ -244,12 +269,12 @@ int main(int argc, char ** argv)
   }
   catch (const std::invalid_argument & error)
   {
-    std::cerr << "cdyn: " << error.what() << "\n";
+    cdyn::complain(error.what());
     return cdyn::kBadInput;
   }
   catch (const std::exception & error)
   {
-    std::cerr << "cdyn: " << error.what() << "\n";
+    cdyn::complain(error.what());
     return cdyn::kNotCompleted;
   }
 }

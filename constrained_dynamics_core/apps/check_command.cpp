@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -14,6 +13,7 @@
 #include "constrained_dynamics/analysis/underactuation.hpp"
 #include "constrained_dynamics/scenario/profile_file.hpp"
 #include "output.hpp"
+#include "terminal.hpp"
 
 namespace cdyn
 {
@@ -353,7 +353,7 @@ int check(const ScenarioArguments & arguments)
   const CheckReport report = analyse(scenario);
   if (arguments.json != "-")
   {
-    write_out(describe(scenario, report));
+    write_report(describe(scenario, report));
   }
   if (file.is_open())
   {

@@ -2,12 +2,12 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 #include <cmath>
-#include <iostream>
 #include <sstream>
 
 #include "commands.hpp"
 #include "formulation_comparison.hpp"
 #include "output.hpp"
+#include "terminal.hpp"
 
 namespace cdyn
 {
@@ -243,9 +243,10 @@ std::string times_to_json(const cd::Scenario & scenario, const FormulationCompar
 /// Says that nothing could be compared.
 int report_none(const cd::Scenario & scenario, const FormulationComparison & comparison)
 {
-  std::cerr << "cdyn: " << scenario.name() << ": no formulation solves the initial state: status "
-            << cd::to_string(comparison.formulations.front().status)
-            << " at t = " << format(scenario.initial().time) << " s\n";
+  complain(
+    scenario.name() + ": no formulation solves the initial state: status " +
+    cd::to_string(comparison.formulations.front().status) +
+    " at t = " + format(scenario.initial().time) + " s");
   return kNotCompleted;
 }
 
@@ -287,9 +288,10 @@ int compare(const CompareArguments & arguments)
       formulation.run && !formulation.run->result.completed &&
       formulation.run->result.status != cd::Status::kDeclined)
     {
-      std::cerr << "cdyn: " << scenario.name() << ": the run with " << formulation.name
-                << " stopped at t = " << format(formulation.run->result.time, 9) << " s: status "
-                << cd::to_string(formulation.run->result.status) << "\n";
+      complain(
+        scenario.name() + ": the run with " + formulation.name +
+        " stopped at t = " + format(formulation.run->result.time, 9) + " s: status " +
+        cd::to_string(formulation.run->result.status));
       code = kNotCompleted;
     }
   }

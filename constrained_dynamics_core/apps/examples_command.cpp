@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
-#include <iostream>
 #include <sstream>
 #include <stdexcept>
 
 #include "ament_prefixes.hpp"
 #include "commands.hpp"
+#include "constrained_dynamics/scenario/suggestion.hpp"
 #include "output.hpp"
 
 namespace cdyn
@@ -119,14 +119,19 @@ std::string one_line(const fs::path & path)
   return "";
 }
 
-std::string known_examples()
+/// What may have been meant by a name that is not there, and all names.
+std::string known_examples(const std::string & asked)
 {
+  std::vector<std::string> names;
   std::string list;
   for (const fs::path & file : example_files())
   {
-    list += (list.empty() ? "" : ", ") + file.stem().string();
+    names.push_back(file.stem().string());
+    list += (list.empty() ? "" : ", ") + names.back();
   }
-  return list.empty() ? "there are none" : list;
+  const std::string nearest = constrained_dynamics::nearest_name(asked, names);
+  return (nearest.empty() ? "" : ", did you mean '" + nearest + "'?") +
+         ("; examples: " + (list.empty() ? "there are none" : list));
 }
 
 }  // namespace
@@ -148,7 +153,8 @@ std::string find_scenario(const std::string & argument)
     return argument;  // the loader says what is wrong with it
   }
   throw std::invalid_argument(
-    argument + ": neither a file nor an example; examples: " + known_examples());
+    argument + ": neither a file nor an example" +
+    known_examples(fs::path(argument).stem().string()));
 }
 
 int examples(const ExamplesArguments & arguments)
@@ -159,7 +165,7 @@ int examples(const ExamplesArguments & arguments)
     if (file.empty())
     {
       throw std::invalid_argument(
-        arguments.name + ": no such example; examples: " + known_examples());
+        arguments.name + ": no such example" + known_examples(arguments.name));
     }
     write_out(
       arguments.show ? read_file(file)

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -14,6 +13,7 @@
 #include "constrained_dynamics/analysis/linearisation.hpp"
 #include "constrained_dynamics/simulation/simulation.hpp"
 #include "output.hpp"
+#include "terminal.hpp"
 
 namespace cdyn
 {
@@ -354,7 +354,7 @@ int linearize(const LinearizeArguments & arguments)
   const LinearizeReport report = analyse(scenario, arguments);
   if (arguments.json != "-" && report.model)
   {
-    write_out(describe(scenario, report));
+    write_report(describe(scenario, report));
   }
   if (file.is_open())
   {
@@ -363,8 +363,9 @@ int linearize(const LinearizeArguments & arguments)
   }
   if (report.status != cd::Status::kOk)
   {
-    std::cerr << "cdyn: " << scenario.name() << ": status " << cd::to_string(report.status)
-              << " at t = " << format(report.time) << " s\n";
+    complain(
+      scenario.name() + ": status " + cd::to_string(report.status) +
+      " at t = " + format(report.time) + " s");
     return kNotCompleted;
   }
   return kSuccess;

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <initializer_list>
-#include <iostream>
 #include <stdexcept>
 
 #include <fcntl.h>
@@ -69,14 +68,6 @@ void write_out(const std::string & text)
       throw std::runtime_error(
         std::string("the standard output cannot be written: ") + std::strerror(errno));
     }
-  }
-}
-
-void warn(const std::vector<std::string> & warnings)
-{
-  for (const std::string & warning : warnings)
-  {
-    std::cerr << "cdyn: warning: " << warning << "\n";
   }
 }
 

@@ -31,9 +31,6 @@ std::string pad(const std::string & text, std::size_t width);
 /// @throw std::runtime_error if writing fails otherwise.
 void write_out(const std::string & text);
 
-/// Writes warnings to the standard error, a line each.
-void warn(const std::vector<std::string> & warnings);
-
 /// A file (or "-", the standard output) that is opened before the work starts and keeps what it
 /// holds until the first text is written.
 class OutputFile

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "run_report.hpp"
 #include "run_statistics.hpp"
 #include "servo_report.hpp"
+#include "terminal.hpp"
 
 namespace cdyn
 {
@@ -126,7 +126,7 @@ int finish(
                          arguments.json != "-" && arguments.csv != "-" && arguments.events != "-";
   if (has_table)
   {
-    write_out(describe(report));
+    write_report(describe(report));
   }
   if (files.json.is_open())
   {
@@ -143,7 +143,7 @@ int finish(
   const std::string end = describe_end(report);
   if (!end.empty())
   {
-    std::cerr << "cdyn: " << end << "\n";
+    complain(end);
   }
   if (Interruption::signal() != 0)
   {

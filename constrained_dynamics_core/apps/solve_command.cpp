@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-#include <iostream>
 #include <memory>
 #include <optional>
 
@@ -9,6 +8,7 @@
 #include "constrained_dynamics/simulation/simulation.hpp"
 #include "dynamics/row_trouble.hpp"
 #include "output.hpp"
+#include "terminal.hpp"
 
 namespace cdyn
 {
@@ -103,9 +103,10 @@ int solve(const SolveArguments & arguments)
   file.close();
   if (solved.status != cd::Status::kOk)
   {
-    std::cerr << "cdyn: " << scenario.name() << ": status " << cd::to_string(solved.status)
-              << " at t = " << format(solved.simulation->state().time) << " s"
-              << named_rows(scenario, solved) << advice(solved.status) << "\n";
+    complain(
+      scenario.name() + ": status " + cd::to_string(solved.status) +
+      " at t = " + format(solved.simulation->state().time) + " s" + named_rows(scenario, solved) +
+      advice(solved.status));
     return kNotCompleted;
   }
   return kSuccess;

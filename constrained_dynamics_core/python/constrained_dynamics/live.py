@@ -56,7 +56,7 @@ class LiveRun:
         for name, size in _core.sample_layout(scenario.dynamics):
             self._slices[name] = slice(at, at + size)
             at += size
-        adaptive = (_core.Integrator.DOPRI5, _core.Integrator.RODAS)
+        adaptive = (_core.Integrator.DOPRI5, _core.Integrator.RODAS, _core.Integrator.RADAU)
         self._fixed_step = scenario.run_settings.integrator not in adaptive
         self._managed = {c.constraint for c in scenario.contacts.contacts} | {
             f.constraint for f in scenario.contacts.frictions
@@ -263,7 +263,7 @@ class LiveRun:
         return _core.State(q, u, state.time)
 
     def _push(self, body, impulse):
-        """An impulse [N s] at the origin of a body, world axes; of a textbook system on one speed."""
+        """An impulse [N s] on a link, world axes; of a textbook system on one speed."""
         if not isinstance(impulse, (list, tuple)) or not impulse:
             raise ValueError("impulse is %.40s; allowed: a list of numbers" % _repr(impulse))
         numbers = [_number("impulse", value, -1e9, 1e9) for value in impulse]
@@ -271,8 +271,8 @@ class LiveRun:
         if body in self._system.frame_names:
             if len(numbers) != 3:
                 raise ValueError("impulse has %d elements; 3 are needed" % len(numbers))
-            jacobian = _core.Kinematics(self._system, state.q, state.u, state.time).frame_jacobian(body)[:3]
-            generalized = jacobian.T @ numbers
+            at = _core.Kinematics(self._system, state.q, state.u, state.time)
+            generalized = self._point_jacobian(at, body).T @ numbers
         elif body in self._system.speed_names:
             generalized = np.zeros(self._system.speed_count)
             generalized[self._system.speed_names.index(body)] = numbers[0]
@@ -307,7 +307,16 @@ class LiveRun:
         state = self.scenario.initial
         at = _core.Kinematics(self._system, state.q, state.u, state.time)
         names = [n for n in getattr(self._system, "link_names", self._system.frame_names) if n != "world"]
-        return [name for name in names if np.abs(at.frame_jacobian(name)[:3]).max(initial=0.0) > 1e-9] or names
+        return [name for name in names if np.abs(at.frame_jacobian(name)).max(initial=0.0) > 1e-9] or names
+
+    def _point_jacobian(self, at, body):
+        """Of the point of a link that is pushed (3 × n): its origin, or its centre of mass if the origin is at rest."""
+        jacobian = at.frame_jacobian(body)
+        moves = np.abs(jacobian[:3]).max(initial=0.0) > 1e-9
+        if moves or not isinstance(self._system, _core.RigidBodySystem):
+            return jacobian[:3]
+        arm = at.body_centre(body) - at.frame(body).position
+        return jacobian[:3] + np.cross(jacobian[3:], arm, axis=0)
 
     def description(self):
         """What stays constant: names, and the parameters of the file."""

@@ -11,6 +11,8 @@ const CdScene = (function () {
   const buffer = Uint8Array.from(atob(document.getElementById("blob").textContent.trim()), (c) => c.charCodeAt(0)).buffer;
   const array = (ref) => new kinds[ref.type](buffer, ref.offset, ref.length);
   const scene = data.scene;
+  // Side of a square of the floor grid [m], a power of ten.
+  const cell = Math.pow(10, Math.floor(Math.log10(scene.radius)));
   const check = {ready: false, webgl: false, arrows: [], shapes: scene.shapes.length, sticks: scene.sticks.length};
 
   // Between two frames.
@@ -52,7 +54,6 @@ const CdScene = (function () {
     const root = new THREE.Group();
     viewer.set_object(["run"], root);
     // A floor grid below everything, in steps of a round size.
-    const cell = Math.pow(10, Math.floor(Math.log10(scene.radius)));
     const grid = new THREE.GridHelper(20 * cell, 20, 0xb8c2ce, 0xd8dee6);
     grid.rotateX(Math.PI / 2);
     grid.position.z = scene.floor;
@@ -188,6 +189,9 @@ const CdScene = (function () {
   const factor = {value: 1};
   const scalesNow = () => Object.fromEntries(Object.entries(scene.scales).map(([kind, s]) => [kind, s * factor.value]));
   const round = (value) => Number(value.toPrecision(3));
+  const length = (metres) => metres < 0.01 ? round(1000 * metres) + " mm" : metres < 1 ? round(100 * metres) + " cm" : metres + " m";
+  // Three digits at every size.
+  const short = (value) => value >= 1e5 || (value > 0 && value < 1e-3) ? value.toExponential(2) : value >= 100 ? value.toFixed(1) : value.toPrecision(3);
 
   // refresh: shows the picture again after a choice in the legend.
   function makeLegend(arrows, refresh) {
@@ -216,13 +220,13 @@ const CdScene = (function () {
     const input = element("input", scale, {type: "range", min: -1, max: 1, step: 0.01, value: 0, title: "size of the arrows"});
     function tell() {
       const units = {force: "N", torque: "N m"};
-      text.textContent = "10 cm of arrow: " + Object.entries(scalesNow()).map(
-        ([kind, s]) => round(0.1 / s) + " " + units[kind]).join(", ");
+      text.textContent = "an arrow as long as a square of the floor (" + length(cell) + "): "
+        + Object.entries(scalesNow()).map(([kind, s]) => round(cell / s) + " " + units[kind]).join(", ");
     }
     input.addEventListener("input", () => { factor.value = Math.pow(10, Number(input.value)); tell(); refresh(); });
     tell();
     return () => {
-      for (const {arrow, value} of rows) value.textContent = arrow.value.toFixed(2) + (arrow.kind === "torque" ? " N m" : " N");
+      for (const {arrow, value} of rows) value.textContent = short(arrow.value) + (arrow.kind === "torque" ? " N m" : " N");
     };
   }
 

@@ -37,20 +37,29 @@ public:
   ArrayArgument() = default;
   explicit ArrayArgument(Array array) : array_(std::move(array)) {}
 
+  /// A column (n, 1) where a vector (n) is needed: kept for a message that says so.
+  static ArrayArgument column(Array array)
+  {
+    ArrayArgument result(std::move(array));
+    result.is_column_ = true;
+    return result;
+  }
+
   const Array & array() const { return array_; }
   Eigen::Index size() const { return static_cast<Eigen::Index>(array_.size()); }
+  bool is_column() const { return is_column_; }
 
 private:
   Array array_;
+  bool is_column_ = false;
 };
 using VectorArgument = ArrayArgument<1>;
 using MatrixArgument = ArrayArgument<2>;
 
 /// The vector in place.
-inline Eigen::Map<const Eigen::VectorXd> view(const VectorArgument & vector)
-{
-  return {vector.array().data(), vector.size()};
-}
+/// @throw std::invalid_argument, naming it, for an array of shape (n, 1).
+Eigen::Map<const Eigen::VectorXd> view(
+  const VectorArgument & vector, const char * name = "an array");
 /// The vector in place, which must have `size` elements.
 /// @throw std::invalid_argument naming it.
 Eigen::Map<const Eigen::VectorXd> checked(
@@ -152,11 +161,18 @@ struct type_caster<constrained_dynamics::python::ArrayArgument<kDimensions>>
     try
     {
       const object array = module_::import_("numpy").attr("ascontiguousarray")(source, "float64");
-      if (!caster.from_python(array, as_it_is, cleanup))
+      if (caster.from_python(array, as_it_is, cleanup))
+      {
+        value = Argument(std::move(caster.value));
+        return true;
+      }
+      const bool is_column = kDimensions == 1 && cast<int>(array.attr("ndim")) == 2 &&
+                             cast<int>(array.attr("shape")[int_(1)]) == 1;
+      if (!is_column || !caster.from_python(array.attr("ravel")(), as_it_is, cleanup))
       {
         return false;
       }
-      value = Argument(std::move(caster.value));
+      value = Argument::column(std::move(caster.value));
       return true;
     }
     catch (...)

@@ -12,6 +12,18 @@
 namespace constrained_dynamics::python
 {
 
+Eigen::Map<const Eigen::VectorXd> view(const VectorArgument & vector, const char * name)
+{
+  if (vector.is_column())
+  {
+    const std::string n = std::to_string(vector.size());
+    throw std::invalid_argument(
+      std::string(name) + " has the shape (" + n + ", 1); allowed: one dimension, (" + n +
+      ",), as of a.ravel()");
+  }
+  return {vector.array().data(), vector.size()};
+}
+
 Eigen::Map<const Eigen::VectorXd> checked(
   const VectorArgument & vector, Eigen::Index size, const char * name)
 {
@@ -21,7 +33,7 @@ Eigen::Map<const Eigen::VectorXd> checked(
       std::string(name) + " has " + std::to_string(vector.size()) + " elements; " +
       std::to_string(size) + " are needed");
   }
-  return view(vector);
+  return view(vector, name);
 }
 
 Eigen::MatrixXd matrix(const MatrixArgument & matrix)

@@ -76,7 +76,7 @@ def test_wrong_types_expect_type_error(four_bar):
     system, dynamics, workspace, q = four_bar
     for call in [
         lambda: dynamics.solve("abc", np.zeros(3), workspace=workspace),
-        lambda: dynamics.solve(np.zeros((3, 1)), np.zeros(3), workspace=workspace),
+        lambda: dynamics.solve(np.zeros((3, 2)), np.zeros(3), workspace=workspace),
         lambda: dynamics.solve(None, np.zeros(3), workspace=workspace),
         lambda: cd.Workspace(None, None),
         lambda: cd.Dynamics(None),

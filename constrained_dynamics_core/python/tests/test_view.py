@@ -72,6 +72,19 @@ def test_push_expect_momentum_across_the_rod(pendulum_file):
     np.testing.assert_allclose(state["u"], 0.4 / 2.0 * tangent[0] * tangent, rtol=1e-9)
 
 
+def test_push_of_any_link_expect_motion():
+    run = LiveRun(cd.example("four_bar"))
+    run.command("pause")
+    # The crank and the rocker turn about their own origins.
+    assert {"crank_rod", "coupler_rod", "rocker_rod"} <= set(run.bodies())
+    for name in run.bodies():
+        run.command("reset")
+        run.command("pause")
+        before = np.array(run.state()["u"])
+        run.command("push", body=name, impulse=[0.3, 0.0, 0.5])
+        assert np.abs(np.array(run.state()["u"]) - before).max() > 1e-3, name
+
+
 def test_push_of_a_body_expect_speeds_by_its_jacobian():
     run = LiveRun(cd.example("four_bar"))
     run.command("pause")

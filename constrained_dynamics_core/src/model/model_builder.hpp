@@ -74,6 +74,7 @@ private:
   RobotModel robot_;
   std::vector<MassProperties> masses_;  // of the bodies of joints 1 …
   std::vector<std::string> where_;      // the robot of each joint, for messages
+  std::vector<bool> may_be_light_;      // whether the body of each joint may have no mass
   std::vector<PlacedFrame> frames_;
   std::size_t adopted_ = 0;  // joints that came with a Model
 };

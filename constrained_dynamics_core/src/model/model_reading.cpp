@@ -299,6 +299,7 @@ void ModelBuilder::adopt_joint(JointIndex joint, JointKind kind)
   robot_.joints.push_back(notes);
   masses_.push_back({inertia.mass(), inertia.lever(), inertia.inertia().matrix()});
   where_.push_back(who);
+  may_be_light_.push_back(false);
   append_neutral(kind, Eigen::Isometry3d::Identity());
 }
 

@@ -167,6 +167,22 @@ Eigen::Vector3d RigidBodySystem::centre_of_mass(const SystemData & data) const n
   return impl_->tree.mass_moment(own(data)) / impl_->tree.total_mass;
 }
 
+Eigen::Vector3d RigidBodySystem::body_centre(const SystemData & data, int frame) const noexcept
+  CD_NONBLOCKING
+{
+  const int body = impl_->tree.frames[static_cast<std::size_t>(frame)].body;
+  const TreeBody * const of =
+    body < 0 ? nullptr : &impl_->tree.bodies[static_cast<std::size_t>(body)];
+  if (of == nullptr || !(of->mass > 0.0))
+  {
+    FrameKinematics out;
+    frame_kinematics(data, frame, out);
+    return out.position;
+  }
+  const BodyMotion & motion = own(data).motions[static_cast<std::size_t>(body)];
+  return motion.position + motion.rotation * of->moment / of->mass;
+}
+
 const KinematicTree & RigidBodySystem::tree() const { return impl_->tree; }
 
 std::unique_ptr<SystemData> RigidBodySystem::do_make_data() const

@@ -114,6 +114,8 @@ void ModelBuilder::add_robot(const RobotDescription & robot)
   check_pose(who, robot.pose);
   RobotTree tree = read_robot(robot, description_.size_limits);
   lock_joints(robot, who, tree);
+  replace_joints(robot, who, tree);
+  const auto first_joint = static_cast<std::ptrdiff_t>(robot_.joints.size());
   if (robot.base != Base::kFixed)
   {
     require_single_root(who, tree);
@@ -134,6 +136,7 @@ void ModelBuilder::add_robot(const RobotDescription & robot)
     places.push_back(add_node(node, parent, who));
     add_link_frame(base.joint, node.link, places.back());
   }
+  std::fill(may_be_light_.begin() + first_joint, may_be_light_.end(), robot.allow_light_links);
   for (const TreeFrame & frame : tree.frames)
   {
     Place place = frame.node < 0 ? root : places[static_cast<std::size_t>(frame.node)];
@@ -180,6 +183,7 @@ ModelBuilder::Place ModelBuilder::add_node(
   {
     add_joint(node, place, parent);
     where_.push_back(who);
+    may_be_light_.push_back(false);
     place.joint = static_cast<int>(robot_.joints.size()) - 1;
     place.X = Eigen::Isometry3d::Identity();
   }
@@ -371,7 +375,8 @@ void ModelBuilder::check_bodies() const
     const bool is_inner = i < adopted_ ? carries && is_empty : robot_.joints[i].child_link.empty();
     if (!is_inner)
     {
-      check_mass_properties(where_[i] + ": link '" + robot_.joints[i].child_link + "'", masses_[i]);
+      check_mass_properties(
+        where_[i] + ": link '" + robot_.joints[i].child_link + "'", masses_[i], may_be_light_[i]);
     }
   }
 }

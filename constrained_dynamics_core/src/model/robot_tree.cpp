@@ -43,6 +43,36 @@ void drop_locked_couplings(
   tree.constraints = std::move(left);
 }
 
+/// Turns the joint of a node into two about axes of its frame, e.g. "xy".
+void make_universal(const std::string & name, const std::string & axes, int index, RobotTree & tree)
+{
+  const auto axis = [&](std::size_t k)
+  { return Eigen::Vector3d(Eigen::Vector3d::Unit(axes.at(k) - 'x')); };
+  const auto coordinate = [&](std::size_t k)
+  { return name + "_" + static_cast<char>(axes.at(k) - 'x' + 'X'); };
+  TreeNode first = tree.nodes[static_cast<std::size_t>(index)];
+  first.link.clear();
+  first.mass = MassProperties();
+  first.kind = JointKind::kRevolute;
+  first.joint = coordinate(0);
+  first.axis = axis(0);
+  for (TreeNode & node : tree.nodes)
+  {
+    node.parent += node.parent >= index ? 1 : 0;
+  }
+  for (TreeFrame & frame : tree.frames)
+  {
+    frame.node += frame.node >= index ? 1 : 0;
+  }
+  tree.nodes.insert(tree.nodes.begin() + index, std::move(first));
+  TreeNode & second = tree.nodes[static_cast<std::size_t>(index) + 1];
+  second.parent = index;
+  second.placement.setIdentity();
+  second.kind = JointKind::kRevolute;
+  second.joint = coordinate(1);
+  second.axis = axis(1);
+}
+
 }  // namespace
 
 Eigen::Isometry3d isometry(const Pose & pose)
@@ -106,13 +136,16 @@ void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProp
   a.mass = mass;
 }
 
-void check_mass_properties(const std::string & who, const MassProperties & mass)
+void check_mass_properties(const std::string & who, const MassProperties & mass, bool may_be_light)
 {
-  if (!(mass.mass > 0.0) || !std::isfinite(mass.mass))
+  const char * const hint = ", unless light links are allowed (light_links: allow)";
+  const bool enough = may_be_light ? mass.mass >= 0.0 : mass.mass > 0.0;
+  if (!enough || !std::isfinite(mass.mass))
   {
     std::ostringstream text;
     text << who << ": its mass is " << mass.mass
-         << " kg (with everything that is fixed to it); a moving body needs a finite mass above 0";
+         << " kg (with everything that is fixed to it); a moving body needs a finite mass "
+         << (may_be_light ? "from 0 on" : "above 0") << (mass.mass == 0.0 ? hint : "");
     throw std::invalid_argument(text.str());
   }
   if (!mass.inertia.allFinite() || !mass.com.allFinite())
@@ -127,9 +160,10 @@ void check_mass_properties(const std::string & who, const MassProperties & mass)
   text << who << ": the principal moments of its inertia about its centre of mass are "
        << moments(0) << ", " << moments(1) << ", " << moments(2)
        << " kg m² (with everything that is fixed to it); ";
-  if (!(moments(2) > 0.0))
+  if (!(moments(2) > 0.0) && !(may_be_light && moments.isZero(0.0)))
   {
-    throw std::invalid_argument(text.str() + "a moving body needs a largest one above 0");
+    throw std::invalid_argument(
+      text.str() + "a moving body needs a largest one above 0" + (moments.isZero(0.0) ? hint : ""));
   }
   if (!(moments(0) >= -slack))
   {
@@ -199,6 +233,36 @@ void lock_joints(const RobotDescription & robot, const std::string & who, RobotT
   }
   tree.mimics = left;
   drop_locked_couplings(robot, who, tree);
+}
+
+void replace_joints(const RobotDescription & robot, const std::string & who, RobotTree & tree)
+{
+  for (const auto & [name, kind] : robot.replaced)
+  {
+    const auto found = std::find_if(
+      tree.nodes.begin(), tree.nodes.end(),
+      [&name = name](const TreeNode & node)
+      { return node.joint == name && is_simple(node.kind) && !node.properties.mimics; });
+    const bool is_source = std::any_of(
+      tree.mimics.begin(), tree.mimics.end(),
+      [&name = name](const auto & mimic) { return mimic.source == name; });
+    if (found == tree.nodes.end() || is_source)
+    {
+      throw_invalid(
+        who, "joint '" + name +
+               "' is replaced but is not a joint with one degree of freedom without <mimic>");
+    }
+    found->properties = JointProperties();
+    found->reference = 0.0;
+    if (kind == "ball")
+    {
+      found->kind = JointKind::kBall;
+    }
+    else
+    {
+      make_universal(name, kind, static_cast<int>(found - tree.nodes.begin()), tree);
+    }
+  }
 }
 
 void require_single_root(const std::string & who, const RobotTree & tree)

@@ -64,8 +64,9 @@ struct TreeFrame
   Eigen::Isometry3d placement = Eigen::Isometry3d::Identity();
 };
 
-/// A constraint that a description states. If it has frames of the tree, they coincide in `rows`;
-/// otherwise Σ terms = Σ_k polynomial[k] (Σ of)^k over joints of the tree.
+/// A constraint that a description states. If it has frames of the tree, they coincide in `rows`,
+/// or, if it has a type, its keys say more; otherwise Σ terms = Σ_k polynomial[k] (Σ of)^k over
+/// joints of the tree.
 struct TreeConstraint
 {
   std::string name;
@@ -74,6 +75,8 @@ struct TreeConstraint
   std::string frame_a;
   std::string frame_b;
   std::vector<std::string> rows;
+  std::string type;  ///< of two frames, e.g. "universal"; empty: frame_coincidence
+  std::vector<std::pair<std::string, KeyValue>> keys;  ///< of that type, besides the frames
   NamedNumbers terms;
   NamedNumbers of;
   std::vector<double> polynomial;  ///< at most kPolynomialSize coefficients
@@ -147,8 +150,9 @@ void add_mass(MassProperties & a, const Eigen::Isometry3d & X_ab, const MassProp
 
 /// @throw std::invalid_argument, starting with `who`, unless mass and inertia belong to a body that
 /// can exist and move: mass > 0, principal moments ≥ 0, not all 0, none above the sum of the other
-/// two. A slender rod (one principal moment 0) passes.
-void check_mass_properties(const std::string & who, const MassProperties & mass);
+/// two. A slender rod (one principal moment 0) passes. @param may_be_light mass and all moments may
+/// be 0.
+void check_mass_properties(const std::string & who, const MassProperties & mass, bool may_be_light);
 
 /// Mass properties of an attachment or a free body as given by a caller.
 /// @throw std::invalid_argument, starting with `who`, unless finite, symmetric and not negative.
@@ -159,6 +163,10 @@ MassProperties checked_mass(
 /// Fixes the joints that `robot` locks, and drops their mimics and couplings.
 /// @throw std::invalid_argument, starting with `who`, naming the joint that cannot be locked.
 void lock_joints(const RobotDescription & robot, const std::string & who, RobotTree & tree);
+
+/// Replaces the joints that `robot` replaces.
+/// @throw std::invalid_argument, starting with `who`, naming the joint that cannot be replaced.
+void replace_joints(const RobotDescription & robot, const std::string & who, RobotTree & tree);
 
 /// Pose of each node in the frame that the roots count from, with all joints as the description
 /// draws them.

@@ -167,6 +167,7 @@ void SdfReader::add_screw(SdfJoint & joint, const std::string & where)
   {
     return;
   }
+  joint.pitch = travel;
   joint.second.emplace();
   joint.second->kind = JointKind::kPrismatic;
   joint.second->axis = joint.node.axis;

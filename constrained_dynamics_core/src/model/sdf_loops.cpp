@@ -15,6 +15,8 @@ namespace
 
 /// How far directions that are stated in different frames may differ.
 constexpr double kSameDirection = 1e-9;
+/// Largest cosine between the axes of a universal joint that closes a loop: that of the constraint.
+constexpr double kPerpendicularAxes = 1e-6;
 
 /// The rows in which the two frames of a joint coincide, with z along its axis.
 const std::map<std::string, std::vector<std::string>> & rows_of_types()
@@ -67,6 +69,40 @@ std::map<std::string, std::vector<const SdfJoint *>> SdfReader::choose_tree(
   return children;
 }
 
+void SdfReader::state_type(const SdfJoint & joint, TreeConstraint & constraint)
+{
+  const auto rows = rows_of_types().find(joint.type);
+  if (rows != rows_of_types().end())
+  {
+    constraint.rows = rows->second;
+    return;
+  }
+  if (joint.type == "screw")
+  {
+    // Its slide is not a coordinate, so that nothing is coupled with it.
+    const auto & slide = joint.second->joint;
+    tree_.mimics.erase(
+      std::remove_if(
+        tree_.mimics.begin(), tree_.mimics.end(),
+        [&](const RigidBodySystem::Mimic & mimic) { return mimic.joint == slide; }),
+      tree_.mimics.end());
+    constraint.type = "screw";
+    constraint.keys = {{"pitch", joint.pitch}};
+    return;
+  }
+  // universal, revolute2: the first axis is fixed in the parent, the second in the child.
+  const double cosine = joint.node.axis.dot(joint.second->axis);
+  if (!(std::abs(cosine) <= kPerpendicularAxes))
+  {
+    xml_.fail(
+      "joint '" + joint.name + "' closes a loop and is " + joint.type +
+      "; the cosine between its " + "axes is " + show(cosine) +
+      ", allowed is 0. Which joint closes the loop depends on the " + "order of the joints");
+  }
+  constraint.type = "universal";
+  constraint.keys = {{"axis_a", joint.second->axis}, {"axis_b", joint.node.axis}};
+}
+
 void SdfReader::close_loop(const SdfJoint & joint)
 {
   if (static_)
@@ -77,28 +113,21 @@ void SdfReader::close_loop(const SdfJoint & joint)
   TreeConstraint constraint;
   constraint.name = name;
   constraint.source = "joint '" + name + "', which closes a loop,";
-  const auto rows = rows_of_types().find(joint.type);
-  if (rows == rows_of_types().end())
-  {
-    xml_.fail(
-      "joint '" + name + "' closes a loop and is " + joint.type +
-      "; allowed are revolute, continuous, prismatic, ball and fixed. Which joint closes the loop "
-      "depends on the order of the joints");
-  }
+  state_type(joint, constraint);
   for (const RigidBodySystem::Mimic & mimic : tree_.mimics)
   {
-    if (mimic.joint == name || mimic.source == name)
+    const bool second = joint.second && mimic.joint == joint.second->joint;
+    if (mimic.joint == joint.node.joint || mimic.source == name || second)
     {
       xml_.fail(
         "joint '" + mimic.joint + "' mimics '" + mimic.source + "', but '" + name +
         "' closes a loop and has no coordinate");
     }
   }
-  constraint.rows = rows->second;
   constraint.frame_a = name + "_a";
   constraint.frame_b = name + "_b";
   Eigen::Isometry3d X_axis = Eigen::Isometry3d::Identity();
-  if (is_simple(joint.node.kind))
+  if (is_simple(joint.node.kind) && constraint.type != "universal")
   {
     X_axis.linear() = axes_with_z(joint.node.axis);
   }

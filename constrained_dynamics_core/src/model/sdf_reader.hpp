@@ -75,6 +75,7 @@ struct SdfJoint
   TreeNode node;                   ///< without link and parent
   std::optional<TreeNode> second;  ///< of a joint of two axes, or of a screw: moves with `node`
   Eigen::Isometry3d X_JL = Eigen::Isometry3d::Identity();  ///< the child link in the joint frame
+  double pitch = 0.0;                                      ///< of a screw: travel of one turn [m]
 };
 
 /// `theta2 = −ratio theta1` of two links about axes of a third one.
@@ -207,6 +208,8 @@ private:
 
   // Loops.
   void close_loop(const SdfJoint & joint);
+  /// Rows of the loop, or its type and keys.
+  void state_type(const SdfJoint & joint, TreeConstraint & constraint);
   void warn_about_unused(const SdfJoint & joint);
   void add_gearbox(const Gearbox & gearbox);
   /// The angle from link `from` to link `to` about a direction in the model: a joint and its sign.

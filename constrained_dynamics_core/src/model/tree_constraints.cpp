@@ -80,11 +80,14 @@ FileConstraint file_constraint(
   result.source = who + ": " + constraint.source;
   if (!constraint.frame_a.empty())
   {
-    result.type = "frame_coincidence";
+    result.type = constraint.type.empty() ? "frame_coincidence" : constraint.type;
     result.keys = {
-      {"frame_a", prefix + constraint.frame_a},
-      {"frame_b", prefix + constraint.frame_b},
-      {"rows", constraint.rows}};
+      {"frame_a", prefix + constraint.frame_a}, {"frame_b", prefix + constraint.frame_b}};
+    if (constraint.type.empty())
+    {
+      result.keys.emplace_back("rows", constraint.rows);
+    }
+    result.keys.insert(result.keys.end(), constraint.keys.begin(), constraint.keys.end());
     return result;
   }
   std::vector<double> c = constraint.polynomial;

@@ -15,6 +15,7 @@ namespace constrained_dynamics
 
 struct Scenario::Impl : ScenarioParts
 {
+  ScenarioSource source;
 };
 
 Scenario::Scenario(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -28,22 +29,28 @@ Scenario Scenario::load(
   const std::string & path, const std::vector<std::string> & overrides,
   const ScenarioLoadOptions & options)
 {
-  auto impl = std::make_shared<Impl>();
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  build_scenario(
-    read_text_file(path, kMaxScenarioSize), path,
-    folder.empty() ? std::filesystem::path(".") : folder, overrides, options, *impl);
-  return Scenario(std::move(impl));
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return from_source(
+    {read_text_file(path, kMaxScenarioSize), path, folder.empty() ? "." : folder, overrides,
+     options});
 }
 
 Scenario Scenario::from_text(
   const std::string & text, const std::vector<std::string> & overrides, const std::string & folder,
   const ScenarioLoadOptions & options)
 {
+  return from_source({text, "scenario", folder, overrides, options});
+}
+
+Scenario Scenario::from_source(const ScenarioSource & source)
+{
   auto impl = std::make_shared<Impl>();
-  build_scenario(text, "scenario", folder, overrides, options, *impl);
+  impl->source = source;
+  build_scenario(source.text, source.path, source.folder, source.overrides, source.options, *impl);
   return Scenario(std::move(impl));
 }
+
+const ScenarioSource & Scenario::source() const { return impl_->source; }
 
 const std::string & Scenario::name() const { return impl_->name; }
 const std::string & Scenario::description() const { return impl_->description; }
@@ -55,6 +62,10 @@ const std::shared_ptr<const Dynamics> & Scenario::dynamics() const { return impl
 const System & Scenario::system() const { return impl_->dynamics->system(); }
 const std::shared_ptr<const ContactSet> & Scenario::contacts() const { return impl_->contacts; }
 const std::vector<ScheduledChange> & Scenario::scheduled_changes() const { return impl_->changes; }
+const RobotProfile * Scenario::profile() const
+{
+  return impl_->profile ? &*impl_->profile : nullptr;
+}
 const State & Scenario::initial() const { return impl_->initial; }
 const RunSettings & Scenario::run() const { return impl_->run; }
 const std::vector<std::string> & Scenario::warnings() const { return impl_->warnings; }

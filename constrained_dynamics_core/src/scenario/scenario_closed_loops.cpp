@@ -98,8 +98,8 @@ void read_loops(const ScenarioReader & root, const RobotDescription & robot, Clo
   }
 }
 
-/// Joints whose kind the file changes: only to fixed.
-void lock_fixed_joints(const ScenarioReader & root, RobotDescription & robot)
+/// Joints whose kind the file changes: to fixed, ball or universal.
+void change_joints(const ScenarioReader & root, RobotDescription & robot)
 {
   const auto names = root.find("joint_name");
   const auto types = root.find("joint_type");
@@ -115,13 +115,24 @@ void lock_fixed_joints(const ScenarioReader & root, RobotDescription & robot)
   }
   for (std::size_t i = 0; i < joints.size(); ++i)
   {
-    if (kinds[i].name() != "FIXED")
+    static const std::map<std::string, std::string> replacements = {
+      {"SPHERICAL", "ball"}, {"UJOINT_XY", "xy"}, {"UJOINT_YX", "yx"}, {"UJOINT_XZ", "xz"},
+      {"UJOINT_ZX", "zx"},   {"UJOINT_YZ", "yz"}, {"UJOINT_ZY", "zy"}};
+    const auto found = replacements.find(kinds[i].name());
+    if (found != replacements.end())
+    {
+      robot.replaced.emplace(joints[i], found->second);
+    }
+    else if (kinds[i].name() == "FIXED")
+    {
+      robot.locked.emplace(joints[i], 0.0);
+    }
+    else
     {
       kinds[i].fail(
         "joint '" + joints[i] +
-        "' would become another kind of joint, which is not supported; allowed: FIXED");
+        "' cannot become that kind of joint; allowed: FIXED, SPHERICAL, UJOINT_XY, UJOINT_YZ, …");
     }
-    robot.locked.emplace(joints[i], 0.0);
   }
 }
 
@@ -141,7 +152,7 @@ ClosedLoops read_closed_loops(
   root.allow_keys({"closed_loop", "type", "name_mot", "joint_name", "joint_type"});
   ClosedLoops result;
   read_loops(root, robot, result);
-  lock_fixed_joints(root, robot);
+  change_joints(root, robot);
   if (const auto motors = root.find("name_mot"))
   {
     result.motors = motors->names();

@@ -169,6 +169,10 @@ RobotDescription read_robot(const ScenarioReader & reader)
   {
     robot.use_file_constraints = use->choice({"use", "ignore"}) == "use";
   }
+  if (const auto light = reader.find("light_links"))
+  {
+    robot.allow_light_links = light->choice({"refuse", "allow"}) == "allow";
+  }
   if (const auto locked = reader.find("locked"))
   {
     robot.locked = read_locked(*locked);
@@ -204,8 +208,8 @@ std::string resolve_file(const ScenarioReader & reader)
 const std::vector<std::string> & robot_keys()
 {
   static const std::vector<std::string> keys = {
-    "name",   "prefix",           "urdf",        "mjcf", "sdf", "base", "pose",
-    "locked", "file_constraints", "closed_loops"};
+    "name",   "prefix",           "urdf",         "mjcf",       "sdf", "base", "pose",
+    "locked", "file_constraints", "closed_loops", "light_links"};
   return keys;
 }
 

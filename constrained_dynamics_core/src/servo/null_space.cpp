@@ -75,6 +75,25 @@ void Posture::add(const SystemData & data, VectorRef force) const noexcept CD_NO
   }
 }
 
+GivenForce::GivenForce(
+  const System & system, const std::vector<std::pair<std::string, double>> & forces)
+{
+  for (const auto & [name, value] : forces)
+  {
+    forces_.emplace_back(
+      system.coordinate_index(name),
+      checked("the force on a coordinate", value, -kLargest, kLargest));
+  }
+}
+
+void GivenForce::add(const SystemData & data, VectorRef force) const noexcept CD_NONBLOCKING
+{
+  for (const auto & [coordinate, value] : forces_)
+  {
+    force += value * data.terms.kinematic_matrix.row(coordinate).transpose();
+  }
+}
+
 AwayFromLimits::AwayFromLimits(const RigidBodySystem & system, double margin, double force)
 : margin_(checked("margin", margin, 1e-6, 0.5)), force_(checked("force", force, 1e-12, kLargest))
 {

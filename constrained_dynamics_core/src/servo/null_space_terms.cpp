@@ -50,6 +50,18 @@ NullSpaceDescription describe_posture()
   return description;
 }
 
+NullSpaceDescription describe_given_force()
+{
+  NullSpaceDescription description;
+  description.kind = "force";
+  description.text =
+    "f = Cᵀ forces, constant. What is measured goes to `ServoRuntime::give_null_space`.";
+  description.keys = {describe_key("forces", KeyKind::kNumbers, "on coordinates [N or N·m]")};
+  description.make = [](const NullSpaceArguments & given)
+  { return std::make_shared<const GivenForce>(given.system, given.keys.numbers("forces")); };
+  return description;
+}
+
 NullSpaceDescription describe_away_from_limits()
 {
   NullSpaceDescription description;
@@ -86,7 +98,7 @@ NullSpaceDescription describe_minus_controls()
       throw KeyError(
         "",
         "the controls are not states (system.control_states); allowed: damping, posture, "
-        "away_from_limits");
+        "force, away_from_limits");
     }
     return std::make_shared<const JointDamping>(given.system, 1.0, speeds);
   };
@@ -99,10 +111,8 @@ NullSpaceDescription describe_minus_controls()
 const std::vector<NullSpaceDescription> & null_space_descriptions()
 {
   static const std::vector<NullSpaceDescription> all = {
-    describe_damping(),
-    describe_posture(),
-    describe_away_from_limits(),
-    describe_minus_controls(),
+    describe_damping(),          describe_posture(),        describe_given_force(),
+    describe_away_from_limits(), describe_minus_controls(),
   };
   return all;
 }

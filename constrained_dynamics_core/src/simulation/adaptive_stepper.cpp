@@ -18,8 +18,7 @@ AdaptiveStepper::AdaptiveStepper(SimulationCore & of, double until)
   motion_(of),
   stepper_(
     motion_, of.options_.absolute_tolerance, of.options_.relative_tolerance,
-    of.options_.largest_step, static_cast<std::size_t>(of.x_.size()),
-    of.options_.integrator == Integrator::kRodas),
+    of.options_.largest_step, static_cast<std::size_t>(of.x_.size()), of.options_.integrator),
   search_(of, stepper_),
   is_smooth_(of.model_.is_empty() && of.schedule_.empty()),
   x_(static_cast<std::size_t>(of.x_.size())),
@@ -144,8 +143,9 @@ void AdaptiveStepper::book_samples(double time)
   const Eigen::VectorXd error =
     stepper_.is_stiff() ? stepper_.stiff_error() : of_.book_->dopri_error(step_end_ - start_);
   motion_.begin_step();
-  for (const double at : {start_, 0.5 * (start_ + time), time})
+  for (const double part : RunBook::sample_places())
   {
+    const double at = part < 1.0 ? start_ + part * (time - start_) : time;
     stepper_.calc_state(at, x_);
     motion_.derive(x_, slope_, at);
   }
@@ -183,7 +183,7 @@ Status AdaptiveStepper::arrive(const Advance & made)
         accept(step_end_);
         if (x_ != stepper_.current_state())
         {
-          stepper_.initialize(x_, step_end_, stepper_.current_time_step());
+          stepper_.go_on(x_, step_end_, stepper_.current_time_step());
         }
         return check_progress(step_end_, false);
       }

@@ -18,13 +18,15 @@
 
 #include "contact/tolerances.hpp"
 #include "simulation/phase_motion.hpp"
+#include "simulation/radau_step.hpp"
 #include "simulation/rosenbrock_step.hpp"
 
 namespace constrained_dynamics
 {
 
-/// Adaptive steps of one phase, between events: Dormand and Prince's, and RODAS for stiff systems
-/// or where the step of those would be one of stability. The direction of a slip ψ in a plane
+/// Adaptive steps of one phase, between events: Dormand and Prince's, RODAS and Radau's for stiff
+/// systems. Where slip turns so fast that the step would be one of stability, the others leave it
+/// to RODAS. The direction of a slip ψ in a plane
 /// follows the motion at the rate K/|ψ|, K what friction contributes to ψ̇: 1e10 1/s where slip
 /// begins, at 1e-9 m/s.
 class PhaseStepper
@@ -32,20 +34,31 @@ class PhaseStepper
 public:
   PhaseStepper(
     PhaseMotion & motion, double absolute, double relative, double largest, std::size_t size,
-    bool always_stiff)
-  : always_stiff_(always_stiff),
+    Integrator integrator)
+  : usual_(
+      integrator == Integrator::kRodas   ? Method::kRosenbrock
+      : integrator == Integrator::kRadau ? Method::kRadau
+                                         : Method::kExplicit),
     motion_(motion),
     absolute_(absolute),
     relative_(relative),
     largest_(largest),
     explicit_(make_explicit()),
     implicit_(static_cast<Eigen::Index>(size)),
+    collocation_(static_cast<Eigen::Index>(size)),
     jacobian_(size, size),
     by_time_(size)
   {
   }
 
+  /// A phase begins.
   void initialize(const StateVector & x, double time, double step)
+  {
+    go_on(x, time, step);
+    collocation_.forget();
+  }
+  /// The motion goes on from a state that was corrected.
+  void go_on(const StateVector & x, double time, double step)
   {
     state_ = x;
     time_ = time;
@@ -60,15 +73,18 @@ public:
     constexpr double kLeave = 2.5;
     constexpr double kReturn = 1.0;
     const double product = rate * step_;
-    const bool was_stiff = is_stiff_;
-    is_stiff_ = always_stiff_ || (is_stiff_ ? product > kReturn : product > kLeave);
-    is_explicit_ready_ = is_explicit_ready_ && !was_stiff;
-    return is_stiff_ ? stiff_step() : smooth_step();
+    turns_ = turns_ ? product > kReturn : product > kLeave;
+    is_explicit_ready_ = is_explicit_ready_ && method_ == Method::kExplicit;
+    method_ = turns_ ? Method::kRosenbrock : usual_;
+    return is_stiff() ? stiff_step() : smooth_step();
   }
 
-  /// Whether the last step was one of RODAS, and its estimate of its error.
-  bool is_stiff() const { return is_stiff_; }
-  const Eigen::VectorXd & stiff_error() const { return implicit_.error(); }
+  /// Whether the last step was an implicit one, and its estimate of its error.
+  bool is_stiff() const { return method_ != Method::kExplicit; }
+  const Eigen::VectorXd & stiff_error() const
+  {
+    return method_ == Method::kRadau ? collocation_.error() : implicit_.error();
+  }
   /// The state at the begin of the last step.
   const StateVector & begin_state() const { return begin_; }
   const StateVector & current_state() const { return state_; }
@@ -77,25 +93,28 @@ public:
 
   void calc_state(double time, StateVector & x)
   {
-    if (!is_stiff_)
-    {
-      explicit_.calc_state(time, x);
-      return;
-    }
     const double s = (time - begin_time_) / (time_ - begin_time_);
-    for (std::size_t i = 0; i < x.size(); ++i)
+    switch (method_)
     {
-      x[i] = implicit_.at(s, begin_[i], state_[i], static_cast<Eigen::Index>(i));
+      case Method::kExplicit:
+        explicit_.calc_state(time, x);
+        break;
+      case Method::kRosenbrock:
+        implicit_.at(s, begin_, state_, x);
+        break;
+      case Method::kRadau:
+        collocation_.at(s, begin_, x);
+        break;
     }
   }
 
   /// A step to within the last one, with the order of the method and not that of its dense output.
   void step_to(double time, StateVector & x)
   {
-    if (is_stiff_)
+    if (is_stiff())
     {
-      implicit_.make(
-        derive(), jacobian_, by_time_, begin_, slope_, begin_time_, time - begin_time_, x);
+      calc_state(time, x);  // stays if the iteration fails
+      make_stiff(time - begin_time_, x);
       return;
     }
     boost::numeric::odeint::runge_kutta_dopri5<StateVector> whole;
@@ -140,8 +159,49 @@ private:
     return span;
   }
 
+  /// One implicit step of that length. @return whether it could be made.
+  bool make_stiff(double h, StateVector & end)
+  {
+    if (method_ == Method::kRosenbrock)
+    {
+      implicit_.make(derive(), jacobian_, by_time_, begin_, slope_, begin_time_, h, end);
+      return true;
+    }
+    scale_ = absolute_ + relative_ * view_of(begin_).array().abs();
+    StateVector reached;
+    try
+    {
+      if (!collocation_.make(derive(), jacobian_, begin_, slope_, begin_time_, h, scale_, reached))
+      {
+        return false;
+      }
+    }
+    catch (const EvaluationFailed &)
+    {
+      collocation_.forget();  // an iterate may be where nothing can be evaluated
+      return false;
+    }
+    end = reached;
+    return true;
+  }
+
+  /// The estimated error of the last implicit step, in units of the tolerance.
+  double relative_error() const
+  {
+    double error = 0.0;
+    for (std::size_t i = 0; i < state_.size(); ++i)
+    {
+      const double size =
+        absolute_ + relative_ * std::max(std::abs(begin_[i]), std::abs(state_[i]));
+      error = std::max(error, std::abs(stiff_error()(static_cast<Eigen::Index>(i))) / size);
+    }
+    return error;
+  }
+
   std::pair<double, double> stiff_step()
   {
+    // Orders of the estimates plus one.
+    const double exponent = method_ == Method::kRadau ? -1.0 / 6.0 : -0.25;
     begin_ = state_;
     begin_time_ = time_;
     slope_.resize(begin_.size());
@@ -150,17 +210,15 @@ private:
     for (int k = 0; k < bound::kStiffTrials; ++k)
     {
       const double h = std::min(step_, largest_);
-      implicit_.make(derive(), jacobian_, by_time_, begin_, slope_, begin_time_, h, state_);
-      double error = 0.0;
-      for (std::size_t i = 0; i < state_.size(); ++i)
+      if (!make_stiff(h, state_))
       {
-        const double size =
-          absolute_ + relative_ * std::max(std::abs(begin_[i]), std::abs(state_[i]));
-        error = std::max(error, std::abs(implicit_.error()(static_cast<Eigen::Index>(i))) / size);
+        step_ = 0.3 * h;
+        continue;
       }
-      // Order 4 with an estimate of order 3; no factor beyond these from one step to the next.
+      const double error = relative_error();
+      // No factor beyond these from one step to the next.
       const double factor =
-        std::isfinite(error) ? std::clamp(0.9 * std::pow(error, -0.25), 0.1, 4.0) : 0.1;
+        std::isfinite(error) ? std::clamp(0.9 * std::pow(error, exponent), 0.1, 4.0) : 0.1;
       step_ = std::min(h * factor, largest_);
       if (error <= 1.0)
       {
@@ -173,22 +231,32 @@ private:
     return {begin_time_, begin_time_};  // no step is small enough
   }
 
-  bool always_stiff_;
+  enum class Method
+  {
+    kExplicit,
+    kRosenbrock,
+    kRadau,
+  };
+
+  Method usual_;
+  Method method_ = Method::kExplicit;  // of the last step
+  bool turns_ = false;                 // slip turns too fast for the others
   PhaseMotion & motion_;
   double absolute_;
   double relative_;
   double largest_;
   Explicit explicit_;
   RosenbrockStep implicit_;
+  RadauStep collocation_;
   Eigen::MatrixXd jacobian_;
   Eigen::VectorXd by_time_;
+  Eigen::VectorXd scale_;
   StateVector state_;
   StateVector begin_;
   StateVector slope_;
   double time_ = 0.0;
   double begin_time_ = 0.0;
   double step_ = 0.0;
-  bool is_stiff_ = false;
   bool is_explicit_ready_ = false;
 };
 

@@ -95,10 +95,14 @@ public:
   }
 
   const Eigen::VectorXd & error() const { return error_; }
-  /// Within the last step. @param s 0 to 1.
-  double at(double s, double begin, double end, Eigen::Index i) const
+  /// The state within the last step. @param s 0 to 1.
+  void at(double s, const StateVector & begin, const StateVector & end, StateVector & x) const
   {
-    return begin * (1.0 - s) + s * (end + (1.0 - s) * (cubic_(0, i) + s * cubic_(1, i)));
+    for (std::size_t k = 0; k < x.size(); ++k)
+    {
+      const auto i = static_cast<Eigen::Index>(k);
+      x[k] = begin[k] * (1.0 - s) + s * (end[k] + (1.0 - s) * (cubic_(0, i) + s * cubic_(1, i)));
+    }
   }
 
 private:

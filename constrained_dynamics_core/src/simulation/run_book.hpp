@@ -71,8 +71,11 @@ public:
 
   // ---- steps of any other method
 
-  /// The step from `time` and x to `end` was made; the last three stages that were recorded are its
-  /// begin, middle and end. @param error of the step, estimated.
+  /// Where a step is sampled, from its begin 0 to its end 1: Lobatto's rule, of order 12, because
+  /// implicit steps may be long.
+  static const std::array<double, 7> & sample_places() noexcept;
+  /// The step from `time` and x to `end` was made; the last stages that were recorded are those of
+  /// sample_places(). @param error of the step, estimated.
   void add_sampled_step(
     double time, double end, const ConstVectorRef & x, const ConstVectorRef & error,
     const Workspace & workspace) noexcept;

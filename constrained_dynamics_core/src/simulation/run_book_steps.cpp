@@ -157,14 +157,26 @@ const Eigen::VectorXd & RunBook::dopri_error(double h) noexcept
   return change_;
 }
 
+const std::array<double, 7> & RunBook::sample_places() noexcept
+{
+  const auto place = [](double square) { return 0.5 * (1.0 - std::sqrt(square)); };
+  static const double outer = place(5.0 / 11.0 + 2.0 / 11.0 * std::sqrt(5.0 / 3.0));
+  static const double inner = place(5.0 / 11.0 - 2.0 / 11.0 * std::sqrt(5.0 / 3.0));
+  static const std::array<double, 7> places = {0.0,         outer,       inner, 0.5,
+                                               1.0 - inner, 1.0 - outer, 1.0};
+  return places;
+}
+
 void RunBook::add_sampled_step(
   double time, double end, const ConstVectorRef & x, const ConstVectorRef & error,
   const Workspace & workspace) noexcept
 {
-  constexpr double kSimpson[] = {1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0};
+  const double outer = (124.0 - 7.0 * std::sqrt(15.0)) / 700.0;
+  const double inner = (124.0 + 7.0 * std::sqrt(15.0)) / 700.0;
+  const double weights[] = {1.0 / 42.0, outer, inner, 128.0 / 525.0, inner, outer, 1.0 / 42.0};
   account(time, stages_[0]);
   see(x, workspace);
-  add_step(end - time, kSimpson, 3);
+  add_step(end - time, weights, static_cast<int>(kMostStages));
   error_.add(norms(error, workspace));
 }
 

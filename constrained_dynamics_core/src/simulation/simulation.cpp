@@ -76,6 +76,8 @@ const char * to_string(Integrator integrator) noexcept
       return "dopri5";
     case Integrator::kRodas:
       return "rodas";
+    case Integrator::kRadau:
+      return "radau";
     case Integrator::kMoreau:
       return "moreau";
   }

@@ -3,6 +3,7 @@
 
 #include "constrained_dynamics/dynamics/joint_reactions.hpp"
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -173,6 +174,68 @@ TEST(JointReactions, when_joints_are_cut_and_stated_as_constraints_expect_the_co
       EXPECT_LE((by_tree.torque - by_rows.torque).norm(), 1e-10) << i << (closed ? " closed" : "");
     }
   }
+}
+
+TEST(JointReactions, when_a_rod_falls_from_rest_expect_the_hinge_force_of_the_textbook)
+{
+  // A uniform rod, released level, at the angle θ below: 5/2 m g sin θ along it, 1/4 m g cos θ
+  // across it (energy: θ̇² = 3 g/l sin θ).
+  const double m = 2.0;
+  const double l = 1.2;
+  const double g = 9.81;
+  const double theta = 0.6;
+  SceneDescription scene;
+  RobotDescription robot;
+  robot.format = RobotFormat::kMjcf;
+  robot.text =
+    "<mujoco><worldbody><body name='rod'><joint name='hinge' axis='0 1 0'/>"
+    "<inertial pos='0.6 0 0' mass='2' diaginertia='0 0.24 0.24'/></body></worldbody></mujoco>";
+  scene.robots.push_back(robot);
+  const auto system = std::make_shared<const RigidBodySystem>(scene);
+  const Dynamics dynamics(ConstraintSet(system, {}));
+  Workspace workspace = Workspace::unanalysed(dynamics);
+  const VectorXd q = VectorXd::Constant(1, theta);
+  const VectorXd u = VectorXd::Constant(1, std::sqrt(3.0 * g / l * std::sin(theta)));
+  ASSERT_EQ(dynamics.solve(0.0, q, u, VectorXd::Zero(1), workspace), Status::kOk);
+  JointReactions reactions(dynamics);
+  ASSERT_EQ(reactions.update(workspace), Status::kOk);
+  const Vector3d along(std::cos(theta), 0.0, -std::sin(theta));
+  const Vector3d across(std::sin(theta), 0.0, std::cos(theta));
+  const Wrench & wrench = reactions.wrenches()[0];
+  EXPECT_NEAR(wrench.force.dot(-along), 2.5 * m * g * std::sin(theta), 1e-12 * m * g);
+  EXPECT_NEAR(wrench.force.dot(across), 0.25 * m * g * std::cos(theta), 1e-12 * m * g);
+  EXPECT_NEAR(wrench.force.y(), 0.0, 1e-12);
+  EXPECT_LE(wrench.torque.norm(), 1e-12);
+}
+
+TEST(JointReactions, when_a_rotor_is_skew_expect_the_bearing_torque_of_the_textbook)
+{
+  // A rotor on a shaft along z with the product of inertia J_xz = −∫ x z dm, at constant ω: the
+  // bearings exert ω² J_xz about y of the rotor, and the centrifugal force m e ω² of its
+  // eccentricity.
+  SceneDescription scene;
+  scene.gravity.setZero();
+  RobotDescription robot;
+  robot.format = RobotFormat::kMjcf;
+  robot.text =
+    "<mujoco><worldbody><body name='rotor'><joint name='shaft' axis='0 0 1'/>"
+    "<inertial pos='0.01 0 0' mass='3' fullinertia='0.05 0.06 0.04 0 -0.012 0'/></body>"
+    "</worldbody></mujoco>";
+  scene.robots.push_back(robot);
+  const auto system = std::make_shared<const RigidBodySystem>(scene);
+  const Dynamics dynamics(ConstraintSet(system, {}));
+  Workspace workspace = Workspace::unanalysed(dynamics);
+  const double omega = 40.0;
+  ASSERT_EQ(
+    dynamics.solve(
+      0.0, VectorXd::Zero(1), VectorXd::Constant(1, omega), VectorXd::Zero(1), workspace),
+    Status::kOk);
+  JointReactions reactions(dynamics);
+  ASSERT_EQ(reactions.update(workspace), Status::kOk);
+  const Wrench & wrench = reactions.wrenches()[0];
+  EXPECT_LE((wrench.force - Vector3d(-3.0 * 0.01 * omega * omega, 0.0, 0.0)).norm(), 1e-10);
+  // ω × (J ω) = ω ẑ × (J_xz ω x̂ + …) = ω² J_xz ŷ.
+  EXPECT_LE((wrench.torque - Vector3d(0.0, -0.012 * omega * omega, 0.0)).norm(), 1e-10);
 }
 
 TEST(JointReactions, when_joints_have_drives_springs_and_dampers_expect_their_effort_along_it)

@@ -183,7 +183,9 @@ TEST(Cli, when_usage_is_bad_expect_two_and_the_word)
   const std::string scenario = file("usage.yaml", kPendulum);
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
     {{}, "subcommand is missing"},
-    {{"fly"}, "fly"},
+    {{"fly"}, "fly: no such command"},
+    {{"linearise", scenario}, "did you mean 'linearize'?"},
+    {{"run", "four_bra"}, "did you mean 'four_bar'?"},
     {{"run"}, "scenario"},
     {{"run", "no_such_example"}, "no_such_example"},
     {{"run", scenario, "--bogus"}, "--bogus"},

@@ -152,6 +152,40 @@ TEST(FileConstraints, when_weld_has_relpose_and_anchor_expect_pose_and_point)
   EXPECT_LE((on_arm.torque - (load - on_arm.point).cross(weight)).norm(), 1e-8);
 }
 
+TEST(FileConstraints, when_bodies_hang_on_each_other_expect_their_weights_in_every_loop)
+{
+  // A free body on a fixed arm by a connect, another on it by a weld, a third on that by a connect:
+  // each loop carries what hangs below it, and the weld also the moment about its anchor.
+  const std::string document =
+    "<mujoco><worldbody>"
+    "<body name='arm' pos='0 0 2'><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/></body>"
+    "<body name='upper' pos='0 0 1.5'><freejoint/>"
+    "<inertial pos='0 0 0' mass='2' diaginertia='0.1 0.2 0.25'/></body>"
+    "<body name='side' pos='0.3 0 1.5'><freejoint/>"
+    "<inertial pos='0 0 0' mass='1.5' diaginertia='0.1 0.1 0.1'/></body>"
+    "<body name='lower' pos='0.3 0 1'><freejoint/>"
+    "<inertial pos='0 0 0' mass='0.5' diaginertia='0.1 0.1 0.1'/></body></worldbody>"
+    "<equality><connect name='hook' body1='upper' body2='arm' anchor='0.15 0 0.5'/>"
+    "<weld name='plate' body1='side' body2='upper' anchor='-0.15 0 0'/>"
+    "<connect name='ring' body1='lower' body2='side' anchor='0 0 0.5'/></equality></mujoco>";
+  // The centre of mass of all three, (2 · 0 + 2 · 0.3)/4 = 0.15, is below the hook: they are at rest.
+  const Scenario file = mjcf_scenario(document, "", "initial: {}");
+  const Solved solved(file);
+  ASSERT_EQ(solved.status, Status::kOk);
+  EXPECT_LE(solved.solution().acceleration.norm(), 1e-9);
+  const auto & wrenches = solved.solution().wrenches;
+  ASSERT_EQ(wrenches.size(), 3u);
+  const double g = 9.81;
+  EXPECT_LE((wrenches[0].on_a.force - Eigen::Vector3d(0, 0, 4.0 * g)).norm(), 1e-9);
+  EXPECT_LE((wrenches[1].on_a.force - Eigen::Vector3d(0, 0, 2.0 * g)).norm(), 1e-9);
+  EXPECT_LE((wrenches[2].on_a.force - Eigen::Vector3d(0, 0, 0.5 * g)).norm(), 1e-9);
+  // The weights of side and lower act at x = 0.3.
+  const Eigen::Vector3d arm(0.3 - wrenches[1].on_a.point.x(), 0.0, 0.0);
+  const Eigen::Vector3d weight(0.0, 0.0, -2.0 * g);
+  EXPECT_LE((wrenches[1].on_a.torque + arm.cross(weight)).norm(), 1e-9);
+  EXPECT_LE(wrenches[0].on_a.torque.norm(), 1e-9);
+}
+
 TEST(FileConstraints, when_torquescale_is_zero_expect_a_ball)
 {
   const Scenario file = mjcf_scenario(

@@ -152,6 +152,79 @@ TEST(SdfLoops, when_joint_is_universal_expect_two_coordinates)
   EXPECT_NEAR(solved.solution().acceleration(1), 0.0, 1e-9);
 }
 
+/// Accelerations of the two hinges at the world, which are in the tree whatever closes the loop.
+Eigen::Vector2d hinge_accelerations(const Scenario & file)
+{
+  const Solved solved(file);
+  EXPECT_EQ(solved.status, Status::kOk);
+  const System & system = file.system();
+  const Eigen::VectorXd & a = solved.solution().acceleration;
+  return {a(system.speed_index("dturn")), a(system.speed_index("dswing"))};
+}
+
+TEST(SdfLoops, when_universal_joint_closes_the_loop_expect_the_motion_with_it_in_the_tree)
+{
+  const std::string ball = sdf_joint("bend", "ball", "crank", "coupler", "");
+  const std::string cross = sdf_joint(
+    "cross", "universal", "rocker", "coupler",
+    "<pose relative_to='coupler'>2 0 0.1 0.3 0.2 0</pose><axis><xyz>0 1 0</xyz></axis>"
+    "<axis2><xyz>0.6 0 0.8</xyz></axis2>");
+  const std::string moving = "initial: {u: {dturn: 1.1}}";
+  const Scenario closing = sdf_scenario(sdf_linkage(ball, cross), "", moving);
+  const Constraint & loop = closing.dynamics()->constraints()[0];
+  EXPECT_EQ(loop.name(), "cross");
+  EXPECT_EQ(loop.type(), "universal");
+  EXPECT_EQ(loop.row_count(), 4);
+  EXPECT_EQ(loop.wrench_bodies()[0].body_a, "coupler");
+  const Scenario in_tree = sdf_scenario(sdf_linkage(cross, ball), "", moving);
+  EXPECT_EQ(in_tree.dynamics()->constraints()[0].name(), "bend");
+  // The same bodies with the same joints; both start in the drawing.
+  EXPECT_EQ(in_tree.system().speed_count(), 4);
+  const Eigen::Vector2d expected = hinge_accelerations(in_tree);
+  EXPECT_GT(expected.norm(), 0.1);
+  EXPECT_LE((hinge_accelerations(closing) - expected).norm(), 1e-9 * expected.norm());
+}
+
+TEST(SdfLoops, when_screw_closes_the_loop_expect_the_motion_with_it_in_the_tree)
+{
+  const std::string ball = sdf_joint("bend", "ball", "crank", "coupler", "");
+  const std::string drive = sdf_joint(
+    "drive", "screw", "rocker", "coupler",
+    "<pose relative_to='coupler'>2 0 0.1 0 0 0</pose><axis><xyz>0.6 0.8 0</xyz></axis>"
+    "<screw_thread_pitch>0.3</screw_thread_pitch>");
+  const auto linkage = [](const std::string & first, const std::string & second)
+  {
+    return sdf_scenario(
+      sdf_model(
+        sdf_link("crank", "0 0 0 0 0.2 0", 1.5) + sdf_link("coupler", "0 0 1 0 -0.4 0", 2.0) +
+        sdf_link("rocker", "2 0 0 0 0.1 0", 1.1) + sdf_joint("turn", "revolute", "world", "crank") +
+        sdf_joint("swing", "ball", "world", "rocker", "") + first + second),
+      "  gravity: [3, 1, -9.81]", "initial: {}");
+  };
+  const auto accelerations = [](const Scenario & file)
+  {
+    const Solved solved(file);
+    EXPECT_EQ(solved.status, Status::kOk);
+    EXPECT_EQ(solved.workspace.rank_report().degrees_of_freedom, 2);
+    Eigen::Vector4d found;
+    int i = 0;
+    for (const char * name : {"dturn", "swing_wx", "swing_wy", "swing_wz"})
+    {
+      found(i++) = solved.solution().acceleration(file.system().speed_index(name));
+    }
+    return found;
+  };
+  const Scenario closing = linkage(ball, drive);
+  ASSERT_EQ(closing.dynamics()->constraints().size(), 1);
+  EXPECT_EQ(closing.dynamics()->constraints()[0].name(), "drive");
+  EXPECT_EQ(closing.dynamics()->constraints()[0].type(), "screw");
+  const Scenario in_tree = linkage(drive, ball);
+  EXPECT_EQ(in_tree.dynamics()->constraints().size(), 2);  // the ball and the thread
+  const Eigen::Vector4d expected = accelerations(in_tree);
+  EXPECT_GT(expected.norm(), 0.1);
+  EXPECT_LE((accelerations(closing) - expected).norm(), 1e-9 * expected.norm());
+}
+
 TEST(SdfLoops, when_gearbox_couples_wheels_expect_ratio_and_torque)
 {
   const std::string wheels =

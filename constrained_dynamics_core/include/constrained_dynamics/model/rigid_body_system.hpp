@@ -75,6 +75,14 @@ struct RobotDescription
   bool use_file_constraints = true;
   /// The folder of the file. `<include>` reads files of this folder and below it; empty: none.
   std::string folder;
+  /// Joints (names without prefix) of one degree of freedom that become others at the same place:
+  /// "ball", or two axes of their frame, "xy", "zx", …, about which they turn one after the other.
+  /// The coordinates are then called `<joint>_X` and `<joint>_Y`. Limits, damping and dry friction
+  /// of the joint do not apply.
+  std::map<std::string, std::string> replaced;
+  /// Whether links without mass or without inertia may move. Accelerations exist where the masses
+  /// behind them or the constraints determine their motion.
+  bool allow_light_links = false;
 };
 
 /// A constraint that a robot description states: a loop that is closed, or joints that depend on
@@ -298,6 +306,10 @@ public:
 
   /// Centre of mass of everything that moves, in the world [m]. Real-time safe: yes.
   Eigen::Vector3d centre_of_mass(const SystemData & data) const noexcept CD_NONBLOCKING;
+
+  /// Centre of mass of the body that a frame moves with, in the world [m]; the origin of the frame
+  /// if that has no mass. Real-time safe: yes.
+  Eigen::Vector3d body_centre(const SystemData & data, int frame) const noexcept CD_NONBLOCKING;
 
   /// The tree of bodies, for algorithms of this library.
   const KinematicTree & tree() const;

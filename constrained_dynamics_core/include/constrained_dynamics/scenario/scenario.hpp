@@ -46,6 +46,16 @@ struct RunSettings
   LimitMode limits = LimitMode::kReport;  ///< of the robot descriptions
 };
 
+/// What a scenario was read from.
+struct ScenarioSource
+{
+  std::string text;                    ///< the YAML document
+  std::string path;                    ///< of the file, for messages and the default of the name
+  std::string folder;                  ///< where relative file names in the text start
+  std::vector<std::string> overrides;  ///< "path=value" each
+  ScenarioLoadOptions options;
+};
+
 /// A scenario, read, checked and built. Constant; may be shared by threads.
 class CONSTRAINED_DYNAMICS_EXPORT Scenario
 {
@@ -62,12 +72,17 @@ public:
     const std::string & text, const std::vector<std::string> & overrides = {},
     const std::string & folder = ".", const ScenarioLoadOptions & options = {});
 
+  /// Reads what another scenario was read from once more. Throws as `load`.
+  static Scenario from_source(const ScenarioSource & source);
+
   Scenario(const Scenario &);
   Scenario & operator=(const Scenario &);
   Scenario(Scenario &&) noexcept;
   Scenario & operator=(Scenario &&) noexcept;
   ~Scenario();
 
+  /// What it was read from. The robot descriptions that the text names are not part of it.
+  const ScenarioSource & source() const;
   const std::string & name() const;
   const std::string & description() const;
   /// Parameters with their values, in the order of the file.

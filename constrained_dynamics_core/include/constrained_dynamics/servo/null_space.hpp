@@ -65,6 +65,20 @@ private:
   double damping_;
 };
 
+/// A constant generalized force on coordinates. What is measured is given to a ServoRuntime instead
+/// (give_null_space), as y itself.
+class CONSTRAINED_DYNAMICS_EXPORT GivenForce : public NullSpaceTerm
+{
+public:
+  /// @param forces coordinates with the force on each [N or N m].
+  /// @throw std::invalid_argument for unknown names, numbers that are not finite.
+  GivenForce(const System & system, const std::vector<std::pair<std::string, double>> & forces);
+  void add(const SystemData & data, VectorRef force) const noexcept CD_NONBLOCKING override;
+
+private:
+  std::vector<std::pair<int, double>> forces_;
+};
+
 /// Pushes coordinates away from the bounds of RigidBodySystem::limits. The force is zero while the
 /// coordinate is farther than `margin` times the range from both bounds. Closer to a bound it grows
 /// quadratically, and it is `force` at the bound and beyond.

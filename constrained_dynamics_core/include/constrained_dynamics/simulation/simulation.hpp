@@ -29,20 +29,22 @@ enum class Integrator
   kDopri5,       ///< Dormand-Prince 5(4) of Boost.odeint, adaptive, dense output
   kRodas,        ///< Rosenbrock method 4(3) for stiff systems, L-stable, adaptive, dense output
   kMoreau,       ///< semi-implicit Euler, fixed step, order 1; contacts by percussions (E56)
+  kRadau,        ///< Radau IIA of order 9 for stiff systems, L-stable, adaptive, dense output
 };
 
 /// All integrators, in the order of the enumeration.
-inline constexpr std::array<Integrator, 5> kIntegrators = {
-  Integrator::kRk4, Integrator::kKuttaMerson, Integrator::kDopri5, Integrator::kRodas,
-  Integrator::kMoreau};
+inline constexpr std::array<Integrator, 6> kIntegrators = {
+  Integrator::kRk4,   Integrator::kKuttaMerson, Integrator::kDopri5,
+  Integrator::kRodas, Integrator::kMoreau,      Integrator::kRadau};
 
-/// Stable name: "rk4", "kutta_merson", "dopri5", "rodas", "moreau".
+/// Stable name: "rk4", "kutta_merson", "dopri5", "rodas", "moreau", "radau".
 CONSTRAINED_DYNAMICS_EXPORT const char * to_string(Integrator integrator) noexcept;
 
 /// Whether an integrator chooses its steps by tolerances.
 constexpr bool is_adaptive(Integrator integrator) noexcept
 {
-  return integrator == Integrator::kDopri5 || integrator == Integrator::kRodas;
+  return integrator == Integrator::kDopri5 || integrator == Integrator::kRodas ||
+         integrator == Integrator::kRadau;
 }
 
 struct SimulationOptions

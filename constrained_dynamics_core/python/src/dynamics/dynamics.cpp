@@ -127,6 +127,26 @@ void bind_workspace(nb::module_ & module)
     "rates", [](const Terms & t) -> const Eigen::VectorXd & { return t.rates; }, "q̇ (nq)");
 }
 
+/// The workspace that was given, or one that is made at a state.
+class OptionalWorkspace
+{
+public:
+  OptionalWorkspace(const Dynamics & dynamics, const State & state, OwnedWorkspace * given)
+  : dynamics_(dynamics), given_(given)
+  {
+    if (given == nullptr)
+    {
+      made_.emplace(dynamics, state);
+    }
+  }
+  Workspace & get() { return given_ != nullptr ? given_->of(dynamics_) : made_->workspace; }
+
+private:
+  const Dynamics & dynamics_;
+  OwnedWorkspace * given_;
+  std::optional<OwnedWorkspace> made_;
+};
+
 // ---- dynamics
 // ------------------------------------------------------------------------------------
 
@@ -173,6 +193,23 @@ void bind_solving(nb::class_<Dynamics> & binding)
       "inputs"_a = nb::none(), nb::kw_only(), "workspace"_a,
       "The same at the state of the workspace: with other inputs or active constraints.")
     .def(
+      "solve",
+      [size](
+        const Dynamics & d, const VectorArgument & q, const VectorArgument & u,
+        const std::optional<VectorArgument> & inputs, double time)
+      {
+        const System & s = size(d);
+        const InputArgument tau(inputs, s.input_count());
+        const State state{
+          time, checked(q, s.coordinate_count(), "q"), checked(u, s.speed_count(), "u")};
+        OwnedWorkspace w(d, state);
+        require_output(d.solve(time, state.q, state.u, tau.view(), w.workspace), "solve");
+        return w;
+      },
+      "q"_a, "u"_a, "inputs"_a = nb::none(), nb::kw_only(), "time"_a = 0.0, nb::keep_alive<0, 1>(),
+      "Without a workspace: one is made at the state and returned with the solution, which takes\n"
+      "longer. Raises RuntimeError with the status where there is no solution.")
+    .def(
       "set_state",
       [size](
         const Dynamics & d, const VectorArgument & q, const VectorArgument & u, OwnedWorkspace & w,
@@ -205,28 +242,31 @@ void bind_solving(nb::class_<Dynamics> & binding)
       "q"_a, "u"_a, nb::kw_only(), "workspace"_a, "time"_a = 0.0, "set_state, then the rows there.")
     .def(
       "project_position",
-      [size](const Dynamics & d, const VectorArgument & q, OwnedWorkspace & w, double time)
+      [size](const Dynamics & d, const VectorArgument & q, OwnedWorkspace * w, double time)
       {
         Eigen::VectorXd out = checked(q, size(d).coordinate_count(), "q");
-        require_output(d.project_position(time, out, w.of(d)), "project_position");
+        const State state{time, out, Eigen::VectorXd::Zero(size(d).speed_count())};
+        require_output(
+          d.project_position(time, out, OptionalWorkspace(d, state, w).get()), "project_position");
         return out;
       },
-      "q"_a, nb::kw_only(), "workspace"_a, "time"_a = 0.0,
+      "q"_a, nb::kw_only(), "workspace"_a = nb::none(), "time"_a = 0.0,
       "q moved to φ(q, t) = 0 by the physically smallest correction. Raises RuntimeError with the\n"
       "status where that fails.")
     .def(
       "project_velocity",
       [size](
-        const Dynamics & d, const VectorArgument & q, const VectorArgument & u, OwnedWorkspace & w,
+        const Dynamics & d, const VectorArgument & q, const VectorArgument & u, OwnedWorkspace * w,
         double time)
       {
         Eigen::VectorXd out = checked(u, size(d).speed_count(), "u");
+        const State state{time, checked(q, size(d).coordinate_count(), "q"), out};
         require_output(
-          d.project_velocity(time, checked(q, size(d).coordinate_count(), "q"), out, w.of(d)),
+          d.project_velocity(time, state.q, out, OptionalWorkspace(d, state, w).get()),
           "project_velocity");
         return out;
       },
-      "q"_a, "u"_a, nb::kw_only(), "workspace"_a, "time"_a = 0.0,
+      "q"_a, "u"_a, nb::kw_only(), "workspace"_a = nb::none(), "time"_a = 0.0,
       "u moved to φ̇ = 0 and ψ = 0. Likewise.");
 }
 

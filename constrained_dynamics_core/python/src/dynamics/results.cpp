@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
+#include <nanobind/stl/tuple.h>
+
 #include <sstream>
+#include <tuple>
 
 #include "common.hpp"
 #include "constrained_dynamics/dynamics/constraint_record.hpp"
@@ -26,6 +29,21 @@ void bind_results(nb::module_ & module)
         new (self) State{time, view(q), view(u)};
       },
       "q"_a, "u"_a, "time"_a = 0.0, "Copies q and u.")
+    .def("__getstate__", [](const State & s) { return std::make_tuple(s.time, s.q, s.u); })
+    .def(
+      "__setstate__",
+      [](State & s, const std::tuple<double, Eigen::VectorXd, Eigen::VectorXd> & parts) {
+        new (&s) State{std::get<0>(parts), std::get<1>(parts), std::get<2>(parts)};
+      })
+    .def(
+      "__repr__",
+      [](const State & s)
+      {
+        std::ostringstream text;
+        text << "State(" << s.q.size() << " coordinates, " << s.u.size()
+             << " speeds, time=" << s.time << ")";
+        return text.str();
+      })
     .def_rw("time", &State::time);
   def_view(state, "q", &State::q, "coordinates (nq), a read-only view");
   def_view(state, "u", &State::u, "speeds (n), a read-only view");

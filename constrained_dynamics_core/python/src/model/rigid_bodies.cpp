@@ -6,10 +6,12 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 
 #include <filesystem>
 #include <stdexcept>
+#include <tuple>
 
 #include "common.hpp"
 #include "constrained_dynamics/model/force_element.hpp"
@@ -78,6 +80,12 @@ void bind_scene(nb::module_ & module)
         new (self) Pose{vector3(xyz, "xyz"), vector3(rpy, "rpy")};
       },
       "xyz"_a = zeros, "rpy"_a = zeros, "Metres; roll, pitch and yaw in radians.")
+    .def("__getstate__", [](const Pose & pose) { return std::make_tuple(pose.xyz, pose.rpy); })
+    .def(
+      "__setstate__",
+      [](Pose & pose, const std::tuple<Eigen::Vector3d, Eigen::Vector3d> & parts) {
+        new (&pose) Pose{std::get<0>(parts), std::get<1>(parts)};
+      })
     .def_rw("xyz", &Pose::xyz)
     .def_rw("rpy", &Pose::rpy);
   nb::class_<RobotDescription>(
@@ -88,17 +96,22 @@ void bind_scene(nb::module_ & module)
         RobotDescription * self, const std::string & text, RobotFormat format, Base base,
         const std::string & name, const std::string & prefix, const Pose & pose,
         const std::map<std::string, double> & locked, bool use_file_constraints,
-        const std::string & source, const std::string & folder)
+        const std::string & source, const std::string & folder,
+        const std::map<std::string, std::string> & replaced, bool allow_light_links)
       {
-        new (self) RobotDescription{
-          name, prefix, format, text, source, base, pose, locked, use_file_constraints, folder};
+        new (self) RobotDescription{name,   prefix,   format,
+                                    text,   source,   base,
+                                    pose,   locked,   use_file_constraints,
+                                    folder, replaced, allow_light_links};
       },
       "text"_a, "format"_a = RobotFormat::kUrdf, nb::kw_only(), "base"_a = Base::kFixed,
       "name"_a = "", "prefix"_a = "", "pose"_a = Pose(),
       "locked"_a = std::map<std::string, double>(), "use_file_constraints"_a = true,
-      "source"_a = "", "folder"_a = "",
+      "source"_a = "", "folder"_a = "", "replaced"_a = std::map<std::string, std::string>(),
+      "allow_light_links"_a = false,
       "text: the XML document itself. locked: joints frozen at a value. folder: where <include>\n"
-      "may read.")
+      "may read. replaced: joints that become 'ball', or universal about two axes of their frame,\n"
+      "'xy', 'zx', …. allow_light_links: links without mass may move.")
     .def_static(
       "load", [](const std::string & path) { return load_robot_description(path); }, "path"_a,
       "Reads a file; the format follows from its root element.")
@@ -111,7 +124,9 @@ void bind_scene(nb::module_ & module)
     .def_rw("pose", &RobotDescription::pose)
     .def_rw("locked", &RobotDescription::locked)
     .def_rw("use_file_constraints", &RobotDescription::use_file_constraints)
-    .def_rw("folder", &RobotDescription::folder);
+    .def_rw("folder", &RobotDescription::folder)
+    .def_rw("replaced", &RobotDescription::replaced)
+    .def_rw("allow_light_links", &RobotDescription::allow_light_links);
   nb::class_<FreeBody>(module, "FreeBody", "A rigid body without parent.")
     .def(
       "__init__",

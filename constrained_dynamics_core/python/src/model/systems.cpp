@@ -122,6 +122,18 @@ void bind_kinematics(nb::module_ & module)
         return Eigen::MatrixXd(out);
       },
       "frame"_a, "Jacobian (6 × n) of the origin's velocity and of the angular velocity.")
+    .def(
+      "body_centre",
+      [](const Kinematics & self, const std::variant<int, std::string> & name)
+      {
+        const RigidBodySystem * robot = self.system->as_robot();
+        if (robot == nullptr)
+        {
+          throw std::invalid_argument("body_centre: only a RigidBodySystem has one");
+        }
+        return robot->body_centre(*self.data, frame_of(*self.system, name));
+      },
+      "frame"_a, "Centre of mass of the body that a frame moves with, in the world [m].")
     .def_prop_ro("time", [](const Kinematics & self) { return self.terms().time; })
     .def_prop_ro(
       "kinetic_energy",

@@ -5,6 +5,7 @@
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include <filesystem>
 
@@ -79,6 +80,23 @@ void bind_scenario(nb::module_ & module)
       },
       "text"_a, "overrides"_a = Strings(), nb::kw_only(), "folder"_a = std::filesystem::path("."),
       "assemble"_a = true)
+    .def(
+      "__getstate__",
+      [](const Scenario & s)
+      {
+        const ScenarioSource & from = s.source();
+        return nb::make_tuple(
+          from.text, from.path, from.folder, from.overrides, from.options.assemble);
+      })
+    .def(
+      "__setstate__",
+      [](
+        Scenario & s, const std::tuple<std::string, std::string, std::string, Strings, bool> & from)
+      {
+        new (&s) Scenario(Scenario::from_source(
+          {std::get<0>(from), std::get<1>(from), std::get<2>(from), std::get<3>(from),
+           ScenarioLoadOptions{std::get<4>(from)}}));
+      })
     .def(
       "__repr__",
       [](const Scenario & s)

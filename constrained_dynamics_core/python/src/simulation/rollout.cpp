@@ -31,7 +31,7 @@ struct Rollout
 };
 
 using RolloutInputs =
-  std::variant<std::monostate, VectorArgument, MatrixArgument, ArrayArgument<3>>;
+  std::variant<std::monostate, ArrayArgument<3>, MatrixArgument, VectorArgument>;
 
 /// Inputs as rows, in place. @throw std::invalid_argument for another shape.
 Eigen::Map<const RowMatrix> input_rows(

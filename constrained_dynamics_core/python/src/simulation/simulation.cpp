@@ -22,6 +22,9 @@ namespace constrained_dynamics::python
 namespace
 {
 
+/// Outputs of a run that does not say how many.
+constexpr double kDefaultOutputs = 1000.0;
+
 /// Inputs by a Python function of time, coordinates and speeds.
 class PythonInputLaw : public InputLaw
 {
@@ -158,6 +161,7 @@ void bind_simulation(nb::module_ & module)
     .value("KUTTA_MERSON", Integrator::kKuttaMerson, "five stages, fixed step, order 4")
     .value("DOPRI5", Integrator::kDopri5, "Dormand-Prince 5(4), adaptive, dense output")
     .value("RODAS", Integrator::kRodas, "for stiff systems: Rosenbrock 4(3), adaptive")
+    .value("RADAU", Integrator::kRadau, "for stiff systems: Radau IIA of order 9, adaptive")
     .value(
       "MOREAU", Integrator::kMoreau,
       "semi-implicit Euler, fixed step, order 1; contacts by percussions");
@@ -225,12 +229,17 @@ void bind_simulation(nb::module_ & module)
     .def(
       "run",
       [](
-        SimulationHandle & self, double until, double output_interval,
+        SimulationHandle & self, double until, std::optional<double> output_interval,
         const std::optional<nb::callable> & observer)
-      { return run_recorded(self, until, output_interval, observer); },
-      "until"_a, "output_interval"_a, "observer"_a = nb::none(),
+      {
+        const double interval = (until - self.simulation->state().time) / kDefaultOutputs;
+        return run_recorded(
+          self, until, output_interval.value_or(interval > 0.0 ? interval : 1.0), observer);
+      },
+      "until"_a, "output_interval"_a = nb::none(), "observer"_a = nb::none(),
       "Integrates until `until` and records the start, every `output_interval` seconds and the "
-      "end.\n"
+      "end;\n"
+      "by default a thousandth of the run.\n"
       "observer(t), if given, is called at each of them; False stops the run.")
     .def(
       "step",
