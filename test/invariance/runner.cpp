@@ -119,6 +119,11 @@ Finding Runner::find(
       return finding;
     }
   }
+  // Friction may have several solutions, of which the twin has one.
+  if (!verdict.supported && by_contact_laws(result, file, finding))
+  {
+    return finding;
+  }
   if (twin == nullptr)
   {
     finding.outcome = result.ok()             ? Outcome::kRight

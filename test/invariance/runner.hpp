@@ -29,7 +29,7 @@ struct Settings
   std::string robots;   ///< folder of example-robot-data; may be empty
   std::string folder;   ///< for scenario files
   std::string only;     ///< kind of transformation; empty: all
-  std::string source;   ///< tree, scenario, workload, robot; empty: all
+  std::string source;   ///< tree, scenario, workload, robot, contact; empty: all
   std::uint64_t seed = 1;
 };
 
