@@ -136,7 +136,7 @@ void Runner::run_turned(
   std::filesystem::remove(twin_file);
   const std::string run_file = next_fixed_file();
   const Result end = run(changed.changed, run_file);
-  const double gap = end.u.values.size() == twin_end.u.values.size()
+  const double gap = end.u.values.size() > 0 && end.u.values.size() == twin_end.u.values.size()
                        ? (end.u.values - twin_end.u.values).cwiseAbs().maxCoeff()
                        : 1e300;
   changed = unchanged_but_for(changed.changed, changed.detail + ", run");

@@ -12,11 +12,10 @@
 
 #include <Eigen/Eigenvalues>
 #include <Eigen/Geometry>
-#include <Eigen/QR>
-#include <Eigen/SVD>
 
 #include "checked_values.hpp"
 #include "constraints/validation.hpp"
+#include "dense_decompositions.hpp"
 #include "names.hpp"
 #include "servo/frame_motion.hpp"
 #include "servo/independent_forces.hpp"

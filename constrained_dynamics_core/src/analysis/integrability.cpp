@@ -9,11 +9,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include <Eigen/QR>
-#include <Eigen/SVD>
-
 #include "analysis/integrating_factor.hpp"
 #include "analysis/one_forms.hpp"
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {

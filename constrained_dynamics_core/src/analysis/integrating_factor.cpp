@@ -8,9 +8,9 @@
 #include <utility>
 
 #include <Eigen/Cholesky>
-#include <Eigen/QR>
 
 #include "analysis/factor_terms.hpp"
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include <Eigen/QR>
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {

@@ -8,10 +8,9 @@
 #include <string>
 #include <utility>
 
-#include <Eigen/QR>
-
 #include "analysis/virtual_motions.hpp"
 #include "constrained_dynamics/model/control_state_system.hpp"
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {

@@ -3,7 +3,7 @@
 
 #include "analysis/virtual_motions.hpp"
 
-#include <Eigen/QR>
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {

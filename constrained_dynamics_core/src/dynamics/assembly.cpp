@@ -9,8 +9,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include <Eigen/SVD>
-
+#include "dense_decompositions.hpp"
 #include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics

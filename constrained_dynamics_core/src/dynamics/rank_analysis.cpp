@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <Eigen/SVD>
-
 #include "constrained_dynamics/dynamics/assembly.hpp"
+#include "dense_decompositions.hpp"
 #include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <Eigen/QR>
-#include <Eigen/SVD>
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {

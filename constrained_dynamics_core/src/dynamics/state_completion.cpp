@@ -8,9 +8,8 @@
 #include <stdexcept>
 #include <string>
 
-#include <Eigen/SVD>
-
 #include "constrained_dynamics/dynamics/assembly.hpp"
+#include "dense_decompositions.hpp"
 #include "dynamics/workspace_impl.hpp"
 
 namespace constrained_dynamics

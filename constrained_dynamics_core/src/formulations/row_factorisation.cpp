@@ -25,12 +25,11 @@ namespace
 /// once with the rows themselves; then each row is met but for round-off of its own terms.
 constexpr double kRefinedCondition = 1e3;
 
-/// sum += A_D x, with the scaled rows A kept right of the n columns of the factor.
-void add_rows(
-  const Eigen::MatrixXd & factor, Eigen::Index n, const ConstVectorRef & x, VectorRef sum) noexcept
+/// sum += A_D x of the scaled rows A with their dependent columns first.
+void add_rows(const Eigen::MatrixXd & scaled, const ConstVectorRef & x, VectorRef sum) noexcept
 {
   columns::add_product(
-    sum.data(), factor.col(n).data(), factor.outerStride(), x.data(), sum.size(), x.size());
+    sum.data(), scaled.data(), scaled.outerStride(), x.data(), sum.size(), x.size());
 }
 
 /// K = −R11⁻¹ R12 (r × p) of the factor [R11 R12].
@@ -47,7 +46,8 @@ CD_CLONES void find_dependency(
 }  // namespace
 
 RowFactorisation::RowFactorisation(int speed_count, int max_row_count)
-: factor_(Eigen::MatrixXd::Zero(max_row_count, 2 * speed_count)),
+: factor_(Eigen::MatrixXd::Zero(max_row_count, speed_count)),
+  scaled_(Eigen::MatrixXd::Zero(max_row_count, speed_count)),
   reflectors_(Eigen::VectorXd::Zero(std::min(max_row_count, speed_count))),
   scale_(Eigen::VectorXd::Ones(max_row_count)),
   order_(Eigen::VectorXi::LinSpaced(speed_count, 0, speed_count - 1)),
@@ -80,10 +80,10 @@ Status RowFactorisation::factor(
 
   const bool same_shape =
     partition_rank_ >= 0 && (partition_rows_ == row_count_ || partition_rows_ == kAnyRowCount);
-  load(rows);
+  load(rows, factor_);
   if (!same_shape || !try_order(nominal_rank, options))
   {
-    load(rows);
+    load(rows, factor_);
     pivot(nominal_rank, options);
     ++repartition_count_;
   }
@@ -93,15 +93,12 @@ Status RowFactorisation::factor(
     // K ← K − R11⁻¹ (Hᵀ (A_I + A_D K))_1, with the rows scaled.
     const Eigen::Index n = order_.size();
     auto missed = work_rows_.head(row_count_);
-    for (Eigen::Index j = 0; j < n; ++j)
-    {
-      factor_.col(n + j).head(row_count_) = rows.col(order_(j)).cwiseProduct(row_scale);
-    }
+    load(rows, scaled_);
     for (Eigen::Index j = rank_; j < n; ++j)
     {
       auto K_j = dependency_.col(j - rank_).head(rank_);
-      missed = factor_.col(n + j).head(row_count_);
-      add_rows(factor_, n, K_j, missed);
+      missed = scaled_.col(j).head(row_count_);
+      add_rows(scaled_, K_j, missed);
       apply_transpose(missed);
       columns::divide_by_upper(factor_.data(), factor_.outerStride(), missed.data(), rank_);
       K_j -= missed.head(rank_);
@@ -134,11 +131,11 @@ void RowFactorisation::select_partition(const std::vector<int> & independent_spe
   partition_rows_ = kAnyRowCount;
 }
 
-void RowFactorisation::load(const ConstMatrixRef & rows) noexcept
+void RowFactorisation::load(const ConstMatrixRef & rows, Eigen::MatrixXd & target) const noexcept
 {
   for (Eigen::Index j = 0; j < order_.size(); ++j)
   {
-    factor_.col(j).head(row_count_) = rows.col(order_(j)).cwiseProduct(scale_.head(row_count_));
+    target.col(j).head(row_count_) = rows.col(order_(j)).cwiseProduct(scale_.head(row_count_));
   }
 }
 
@@ -328,7 +325,7 @@ void RowFactorisation::particular(const ConstVectorRef & bias, VectorRef beta) n
   {
     // β ← β − R11⁻¹ (Hᵀ (A_D β − b))_1
     x = -bias.cwiseProduct(scale_.head(m));
-    add_rows(factor_, order_.size(), beta, x);
+    add_rows(scaled_, beta, x);
     apply_transpose(x);
     columns::divide_by_upper(factor_.data(), factor_.outerStride(), x.data(), rank_);
     beta -= x.head(rank_);
@@ -363,7 +360,7 @@ CD_CLONES void RowFactorisation::multipliers(
     auto missed = work_rows_.head(m);
     for (Eigen::Index k = 0; k < r; ++k)
     {
-      const double * A_k = factor_.col(order_.size() + k).data();
+      const double * A_k = scaled_.col(k).data();
       missed(k) = force(order_(k)) - columns::dot(A_k, multipliers.data(), m);
     }
     columns::divide_by_upper_transpose(factor_.data(), factor_.outerStride(), missed.data(), r);

@@ -6,8 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include <Eigen/QR>
-
+#include "dense_decompositions.hpp"
 #include "names.hpp"
 
 namespace constrained_dynamics

@@ -4,13 +4,12 @@
 #include "model/robot_xml.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 #include <tinyxml2.h>
 
 #include "model/xml_reader.hpp"
+#include "text_file.hpp"
 
 namespace constrained_dynamics
 {
@@ -77,26 +76,7 @@ RobotFormat detect_format(const std::string & text, const std::string & source)
 
 std::string read_document_file(const std::string & path)
 {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-  if (size < 0)
-  {
-    throw std::invalid_argument("robot description '" + path + "' cannot be read");
-  }
-  if (static_cast<std::size_t>(size) > kMaxDocumentBytes)
-  {
-    throw std::invalid_argument(
-      "robot description '" + path + "' has " + std::to_string(size) +
-      " bytes; at most 10 MB are read");
-  }
-  std::string text(static_cast<std::size_t>(size), ' ');
-  file.seekg(0);
-  file.read(text.data(), size);
-  if (file.gcount() != size)
-  {
-    throw std::invalid_argument("robot description '" + path + "' cannot be read");
-  }
-  return text;
+  return read_text_file(path, kMaxDocumentBytes, "robot description '" + path + "'");
 }
 
 RobotDescription load_robot_description(const std::string & path)

@@ -7,8 +7,7 @@
 #include <cmath>
 #include <sstream>
 
-#include <Eigen/QR>
-
+#include "dense_decompositions.hpp"
 #include "names.hpp"
 
 namespace constrained_dynamics

@@ -14,7 +14,8 @@
 #include "scenario/scenario_keys.hpp"
 #include "scenario/scenario_reader.hpp"
 #include "scenario/scenario_system_parts.hpp"
-#include "scenario/text_file.hpp"
+#include "scenario/scenario_tree.hpp"
+#include "text_file.hpp"
 
 namespace constrained_dynamics
 {
@@ -232,12 +233,12 @@ RobotProfile robot_profile_from_text(const std::string & text, const std::string
 
 RobotProfile load_robot_profile(const std::string & path)
 {
-  return robot_profile_from_text(read_text_file(path), path);
+  return robot_profile_from_text(read_text_file(path, kMaxScenarioSize), path);
 }
 
 bool is_robot_profile(const std::string & path)
 {
-  return parse_scenario(read_text_file(path), path).find("profile") != nullptr;
+  return parse_scenario(read_text_file(path, kMaxScenarioSize), path).find("profile") != nullptr;
 }
 
 std::string write_robot_profile(const RobotProfile & profile)

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "scenario/scenario_parts.hpp"
-#include "scenario/text_file.hpp"
+#include "scenario/scenario_tree.hpp"
+#include "text_file.hpp"
 
 namespace constrained_dynamics
 {
@@ -30,8 +31,8 @@ Scenario Scenario::load(
   auto impl = std::make_shared<Impl>();
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   build_scenario(
-    read_text_file(path), path, folder.empty() ? std::filesystem::path(".") : folder, overrides,
-    options, *impl);
+    read_text_file(path, kMaxScenarioSize), path,
+    folder.empty() ? std::filesystem::path(".") : folder, overrides, options, *impl);
   return Scenario(std::move(impl));
 }
 

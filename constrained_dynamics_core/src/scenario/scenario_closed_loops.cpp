@@ -4,15 +4,15 @@
 // The file of the key `closed_loops`: loops and motors beside a robot description, as the robots of
 // Gepetto/example-parallel-robots have them.
 
-#include <fstream>
 #include <map>
-#include <sstream>
+#include <stdexcept>
 
 #include <tinyxml2.h>
 
 #include "constrained_dynamics/constraints/frame_coincidence.hpp"
 #include "scenario/scenario_system_parts.hpp"
 #include "scenario/scenario_tree.hpp"
+#include "text_file.hpp"
 
 namespace constrained_dynamics
 {
@@ -20,19 +20,16 @@ namespace constrained_dynamics
 namespace
 {
 
-std::string read_text(const ScenarioReader & key, const std::string & path)
+std::string text_of_file(const ScenarioReader & key, const std::string & path)
 {
-  constexpr std::streamoff kLargest = 1 << 20;
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-  if (size < 0 || size > kLargest)
+  try
   {
-    key.fail("the file cannot be read, or has more than 1 MB");
+    return read_text_file(path, kMaxScenarioSize);
   }
-  file.seekg(0);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  catch (const std::invalid_argument & error)
+  {
+    key.fail(error.what());
+  }
 }
 
 /// Rows of a loop by its type; without types all six, as their loader takes them.
@@ -139,7 +136,7 @@ ClosedLoops read_closed_loops(
   }
   ScenarioScope scope;
   scope.source = path;
-  const ScenarioNode document = parse_document(read_text(key, path), path);
+  const ScenarioNode document = parse_document(text_of_file(key, path), path);
   const ScenarioReader root(document, "", scope);
   root.allow_keys({"closed_loop", "type", "name_mot", "joint_name", "joint_type"});
   ClosedLoops result;

@@ -7,16 +7,16 @@
 #include <cmath>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <stdexcept>
 
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "constrained_dynamics/scenario/scenario_merge.hpp"
 #include "model/xml_reader.hpp"
 #include "names.hpp"
+#include "scenario/scenario_tree.hpp"
 #include "scenario/setup_parts.hpp"
+#include "text_file.hpp"
 
 namespace constrained_dynamics
 {
@@ -95,14 +95,7 @@ std::string scenario_text(
   if (!file.empty())
   {
     const std::filesystem::path path = files.resolve(file);
-    std::ifstream stream(path);
-    std::stringstream text;
-    if (!stream || !(text << stream.rdbuf()))
-    {
-      throw std::invalid_argument(
-        "scenario: '" + path.string() + "' cannot be read; allowed: a scenario file");
-    }
-    root = read_yaml(text.str(), path.string());
+    root = read_yaml(read_text_file(path.string(), kMaxScenarioSize), path.string());
     folder = path.has_parent_path() ? path.parent_path().string() : ".";
   }
   TextTree changes = TextTree::map();

@@ -117,14 +117,15 @@ public:
 private:
   bool try_order(int nominal_rank, const RankOptions & options) noexcept;
   void pivot(int nominal_rank, const RankOptions & options) noexcept;
-  void load(const ConstMatrixRef & rows) noexcept;
+  void load(const ConstMatrixRef & rows, Eigen::MatrixXd & target) const noexcept;
   void eliminate(Eigen::Index k) noexcept;
   void finish(const RankOptions & options) noexcept;
   void apply_transpose(VectorRef x) noexcept;
   void apply(VectorRef x) noexcept;
   double largest_dependency() const noexcept;
 
-  Eigen::MatrixXd factor_;      // Householder vectors, R; where rows are refined also S A Π
+  Eigen::MatrixXd factor_;      // Householder vectors, R
+  Eigen::MatrixXd scaled_;      // S A Π, where rows are refined
   Eigen::VectorXd reflectors_;  // coefficients of the Householder vectors
   Eigen::VectorXd scale_;
   Eigen::VectorXi order_;
