@@ -126,7 +126,9 @@ Status Percussion::begin(double h, ControlledDynamics & dynamics) noexcept
     const bool is_halved =
       projects && evaluation.of().contains(RowSubset::kVelocity, evaluation.active_rows(i));
     row_ = problem.rows.row(i).transpose();
-    cone_.add_equality(row_, row_.dot(u) + (is_halved ? 0.5 : 1.0) * h * problem.bias(i));
+    cone_.add_equality(
+      row_, row_.dot(u) + (is_halved ? 0.5 : 1.0) * h * problem.bias(i),
+      1.0 / problem.row_scale(i));
   }
   cone_.speeds(free_);
   change_ = free_ - u;

@@ -15,9 +15,11 @@ namespace invariance
 namespace
 {
 
-// Of the terms of an equation, or of the largest contact force. The library calls contact forces
+// Of the terms of an equation, or of the largest multiplier. The library calls contact forces
 // solved at 1e-10 of the largest.
 const Real kLaw("1e-9");
+// Nothing is known better than 1e3 ε of the whole motion, with constraints and without.
+const Real kData("2.2e-13");
 // A gap up to this is none, as for the library; what is larger is open from 1e-6 on [m, rad].
 const Real kTouch("1e-9");
 // Speeds up to this are none; from kMoving on they are clearly motion [m/s, rad/s].
@@ -106,25 +108,36 @@ Touching read_contact(
 class Laws
 {
 public:
-  Laws(const Answered & answered, const std::vector<Touching> & contacts)
+  Laws(const Answered & answered, const Terms & terms, const Vector & multipliers)
   : acceleration_(answered.acceleration.begin(), answered.acceleration.end())
   {
-    for (const Touching & contact : contacts)
+    Vector free = terms.force;
+    if (!solve(terms.inertia, free))
     {
-      for (const Real & component : contact.force)
-      {
-        largest_force_ = std::max<Real>(largest_force_, abs(component));
-      }
+      throw Unsupported("contacts and an inertia that is singular");
+    }
+    const auto size = [&](const Vector & x) { return sqrt(abs(dot(x, terms.inertia * x))); };
+    whole_ = size(acceleration_) + size(free);
+    largest_acceleration_ = norm(acceleration_) + norm(free);
+    for (const Real & multiplier : multipliers)
+    {
+      largest_force_ = std::max<Real>(largest_force_, abs(multiplier));
     }
   }
 
   const std::string & violated() const { return violated_; }
   const Vector & acceleration() const { return acceleration_; }
   const Real & largest_force() const { return largest_force_; }
+  /// ‖u̇‖_Q with and without constraints: all forces by 1/√Q_ii.
+  const Real & whole() const { return whole_; }
+  const Real & fastest() const { return largest_acceleration_; }
+  /// What rounding leaves of a row.
+  Real rounding(const Row & row) const { return kData * norm(row.a_size) * largest_acceleration_; }
 
-  void require(const Real & excess, const Real & size, const std::string & what)
+  void require(
+    const Real & excess, const Real & size, const std::string & what, const Real & rounding = 0)
   {
-    if (violated_.empty() && !(excess <= kLaw * size))
+    if (violated_.empty() && !(excess <= kLaw * size + rounding))
     {
       violated_ = what + ": " + number(excess) + " of " + number(size);
     }
@@ -133,14 +146,16 @@ public:
 private:
   Vector acceleration_;
   Real largest_force_ = 0;
+  Real whole_ = 0;
+  Real largest_acceleration_ = 0;
   std::string violated_;
 };
 
 /// Q u̇ = h + Σ aᵀ λ.
 void check_newton(
-  const System & system, const std::vector<Row> & rows, const Vector & multipliers, Laws & laws)
+  const System & system, const Terms & terms, const std::vector<Row> & rows,
+  const Vector & multipliers, Laws & laws)
 {
-  const Terms terms = system.terms();
   for (int i = 0; i < system.size(); ++i)
   {
     if (!system.driven.empty() && system.driven[at(i)])
@@ -159,7 +174,9 @@ void check_newton(
       rest -= rows[k].a[at(i)] * multipliers[k];
       size += rows[k].a_size[at(i)] * abs(multipliers[k]);
     }
-    laws.require(abs(rest), size, "motion of " + system.speeds[at(i)]);
+    laws.require(
+      abs(rest), size, "motion of " + system.speeds[at(i)],
+      kData * sqrt(abs(terms.inertia(i, i))) * laws.whole());
   }
 }
 
@@ -189,14 +206,18 @@ void check_friction(const Touching & contact, Laws & laws)
       contact.rows[1].velocity, contact.rows[2].velocity,
       " slides, and friction is not against it");
   }
-  else if (slip <= kRest && contact.kinetic > 0 && begins > kMoving * (first.size + second.size))
+  else if (
+    slip <= kRest && contact.kinetic > 0 &&
+    begins > kMoving * (first.size + second.size + norm(contact.rows[1].a_size) * laws.fastest()))
   {
     against(
       first.acceleration, second.acceleration, " begins to slide, and friction is not against it");
   }
   else if (slip <= kRest && friction < contact.sticking * normal - kLaw * laws.largest_force())
   {
-    laws.require(begins, first.size + second.size, contact.name + " sticks and moves");
+    laws.require(
+      begins, first.size + second.size, contact.name + " sticks and moves",
+      laws.rounding(contact.rows[1]) + laws.rounding(contact.rows[2]));
   }
 }
 
@@ -216,10 +237,12 @@ void check_contact(const Touching & contact, Laws & laws)
     return;
   }
   laws.require(speed <= -kMoving ? Real(1) : Real(0), 1, contact.name + " approaches");
-  laws.require(-normal.acceleration, normal.size, contact.name + " is accelerated into the other");
+  const Real rounding = laws.rounding(contact.rows[0]);
+  laws.require(
+    -normal.acceleration, normal.size, contact.name + " is accelerated into the other", rounding);
   if (contact.force[0] > kLaw * laws.largest_force())
   {
-    laws.require(normal.acceleration, normal.size, contact.name + " opens and pushes");
+    laws.require(normal.acceleration, normal.size, contact.name + " opens and pushes", rounding);
   }
   check_friction(contact, laws);
 }
@@ -262,12 +285,14 @@ void fill_verdict(
     multipliers.insert(multipliers.end(), contact.force.begin(), contact.force.end());
     contacts.push_back(contact);
   }
-  Laws laws(answered, contacts);
-  check_newton(*system, rows, multipliers, laws);
+  const Terms terms = system->terms();
+  Laws laws(answered, terms, multipliers);
+  check_newton(*system, terms, rows, multipliers, laws);
   for (std::size_t i = 0; i < always; ++i)
   {
     const RowMotion motion = motion_of(rows[i], laws.acceleration());
-    laws.require(abs(motion.acceleration), motion.size, rows[i].name + " is missed");
+    laws.require(
+      abs(motion.acceleration), motion.size, rows[i].name + " is missed", laws.rounding(rows[i]));
   }
   for (const Touching & contact : contacts)
   {
