@@ -60,6 +60,24 @@ void scale(Element * element, const char * attribute, double factor)
   element->SetAttribute(attribute, result.c_str());
 }
 
+/// Comments may contain what scenario files replace: `${…}`.
+void remove_comments(tinyxml2::XMLNode * node)
+{
+  for (tinyxml2::XMLNode * child = node->FirstChild(); child != nullptr;)
+  {
+    tinyxml2::XMLNode * next = child->NextSibling();
+    if (child->ToComment() != nullptr)
+    {
+      node->DeleteChild(child);
+    }
+    else
+    {
+      remove_comments(child);
+    }
+    child = next;
+  }
+}
+
 /// A robot description without what has no mechanical meaning.
 class RobotFile
 {
@@ -77,6 +95,7 @@ public:
     {
       return false;
     }
+    remove_comments(&document_);
     robot = document_.FirstChildElement("robot");
     if (robot == nullptr)
     {

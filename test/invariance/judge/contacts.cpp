@@ -22,7 +22,7 @@ const Real kLaw("1e-9");
 const Real kData("2.2e-13");
 // A gap up to this is none, as for the library; what is larger is open from 1e-6 on [m, rad].
 const Real kTouch("1e-9");
-// Speeds up to this are none; from kMoving on they are clearly motion [m/s, rad/s].
+// Speeds up to this, the creep speed, are none; from kMoving on they are motion [m/s, rad/s].
 const Real kRest("1e-9");
 const Real kMoving("1e-6");
 
@@ -192,13 +192,15 @@ void check_friction(const Touching & contact, Laws & laws)
   const RowMotion second = motion_of(contact.rows[2], laws.acceleration());
   const Real slip = length(contact.rows[1].velocity, contact.rows[2].velocity);
   const Real begins = length(first.acceleration, second.acceleration);
-  // Friction acts against the slip, or against one that begins.
+  // Friction acts against the slip, or against one that begins. A slip that counts as none still
+  // turns that direction, by at most its fraction of the creep speed.
   const auto against = [&](const Real & x, const Real & y, const char * what)
   {
     const Real bound = contact.kinetic * normal / length(x, y);
+    const Real turned = slip <= kRest ? Real(contact.kinetic * normal * slip / kRest) : Real(0);
     laws.require(
       length(contact.force[1] + bound * x, contact.force[2] + bound * y), laws.largest_force(),
-      contact.name + what);
+      contact.name + what, turned);
   };
   if (slip > kMoving)
   {
