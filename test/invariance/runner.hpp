@@ -64,6 +64,8 @@ private:
   void run_run(
     std::uint64_t base, const Case & c, const Result & twin, Random & random,
     const std::string & stem);
+  void finish_impact(
+    std::uint64_t base, const Changed & before, const Case & after, const std::string & file);
   void run_located_events(std::uint64_t base, const Case & c, const std::string & stem);
   void run_integrator(
     std::uint64_t base, const Case & c, Random & random, const std::string & stem);
