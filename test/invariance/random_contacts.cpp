@@ -96,23 +96,35 @@ Case random_contacts(Random & random)
   result.source = "contact tree";
   const Mechanism & mechanism = *result.mechanism;
   const int count = random.integer(1, 3);
-  for (int i = 0; i < count; ++i)
+  const auto draw_body = [&]
   {
-    // A point of a body, and a plane through it.
     const int links = static_cast<int>(mechanism.links.size());
     const int robots = static_cast<int>(mechanism.robots.size());
     const int drawn = random.integer(-robots, links - 1);
-    const int body = drawn < 0 ? drawn - 1 : drawn;
-    const std::string frame = "touching" + std::to_string(i);
+    return drawn < 0 ? drawn - 1 : drawn;
+  };
+  for (int i = 0; i < count; ++i)
+  {
+    // A point of a body, and a plane through it in the world or on another body.
+    const std::string number = std::to_string(i);
+    const int body = draw_body();
     const Pose pose = random_pose(random);
-    add_frame(result.scenario, frame, mechanism.body_name(body), pose);
-    YAML::Node item = contact("touch" + std::to_string(i), frame, random);
+    add_frame(result.scenario, "touching" + number, mechanism.body_name(body), pose);
+    Eigen::Vector3d point = (mechanism.body_pose(body) * pose.isometry()).translation();
+    YAML::Node item = contact("touch" + number, "touching" + number, random);
+    const int other = random.chance(0.3) ? draw_body() : -1;
+    if (other != -1 && other != body)
+    {
+      const Pose place = random_pose(random);
+      add_frame(result.scenario, "touched" + number, mechanism.body_name(other), place);
+      item["frame_b"] = "touched" + number;
+      point = (mechanism.body_pose(other) * place.isometry()).inverse() * point;
+    }
     const Eigen::Vector3d normal = random.direction();
     const double radius = random.chance(0.3) ? random.uniform(0.05, 0.5) : 0.0;
     item["normal"] = node(normal);
     item["radius"] = text(radius);
-    item["offset"] =
-      text(normal.dot((mechanism.body_pose(body) * pose.isometry()).translation()) - radius);
+    item["offset"] = text(normal.dot(point) - radius);
     result.scenario["constraints"].push_back(item);
   }
   // Names, units and signs of contacts are not rewritten.

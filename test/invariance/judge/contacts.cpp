@@ -109,7 +109,8 @@ class Laws
 {
 public:
   Laws(const Answered & answered, const Terms & terms, const Vector & multipliers)
-  : acceleration_(answered.acceleration.begin(), answered.acceleration.end())
+  : acceleration_(answered.acceleration.begin(), answered.acceleration.end()),
+    inertia_(terms.inertia)
   {
     Vector free = terms.force;
     if (!solve(terms.inertia, free))
@@ -130,6 +131,17 @@ public:
   const Real & largest_force() const { return largest_force_; }
   /// ‖u̇‖_Q with and without constraints: all forces by 1/√Q_ii.
   const Real & whole() const { return whole_; }
+  /// What a unit force along the slip of a contact accelerates it by, at most.
+  Real mobility(const Touching & contact) const
+  {
+    Real sum = 0;
+    for (const int i : {1, 2})
+    {
+      Vector response = contact.rows[at(i)].a;
+      sum += solve(inertia_, response) ? dot(contact.rows[at(i)].a, response) : Real(0);
+    }
+    return sum;
+  }
   const Real & fastest() const { return largest_acceleration_; }
   /// What rounding leaves of a row.
   Real rounding(const Row & row) const { return kData * norm(row.a_size) * largest_acceleration_; }
@@ -145,6 +157,7 @@ public:
 
 private:
   Vector acceleration_;
+  Matrix inertia_;
   Real largest_force_ = 0;
   Real whole_ = 0;
   Real largest_acceleration_ = 0;
@@ -193,11 +206,13 @@ void check_friction(const Touching & contact, Laws & laws)
   const Real slip = length(contact.rows[1].velocity, contact.rows[2].velocity);
   const Real begins = length(first.acceleration, second.acceleration);
   // Friction acts against the slip, or against one that begins. A slip that counts as none still
-  // turns that direction, by at most its fraction of the creep speed.
+  // turns friction, by its fraction of the creep speed, and friction turns the slip that begins.
   const auto against = [&](const Real & x, const Real & y, const char * what)
   {
     const Real bound = contact.kinetic * normal / length(x, y);
-    const Real turned = slip <= kRest ? Real(contact.kinetic * normal * slip / kRest) : Real(0);
+    const Real most = contact.kinetic * normal;
+    const Real answers = slip <= kRest ? Real(most * laws.mobility(contact) / begins) : Real(0);
+    const Real turned = slip <= kRest ? Real(most * slip / kRest * (1 + answers)) : Real(0);
     laws.require(
       length(contact.force[1] + bound * x, contact.force[2] + bound * y), laws.largest_force(),
       contact.name + what, turned);
