@@ -729,5 +729,32 @@ TEST(Particle, when_an_enforced_row_is_round_off_expect_the_impact_without_it)
   }
 }
 
+TEST(Particle, when_constraints_hold_it_expect_a_floor_that_neither_pulls_nor_exceeds_friction)
+{
+  // The distribution of least norm would give the floor half of each force: it would pull, or carry
+  // 3 N of friction with 5 N · 0.5.
+  for (const double lift : {10.0, -10.0})
+  {
+    const Scenario scenario = Scenario::from_text(
+      "system: {coordinates: [x, y, z], kinetic: (dx^2 + dy^2 + dz^2)/2, force: {x: 6, z: " +
+      std::to_string(lift) +
+      "}}\n"
+      "constraints:\n"
+      "  - {name: hold, type: formula, level: position, rows: [x, y, z]}\n"
+      "  - {name: floor, type: formula, level: position, rows: [z],\n"
+      "     unilateral: {side: above, friction: {coefficient: 0.5, rows: slip}}}\n"
+      "  - {name: slip, type: formula, level: velocity, rows: [dx, dy]}\n");
+    const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+    EXPECT_EQ(simulation->evaluate(), Status::kOk);
+    const Eigen::VectorXd & multipliers = simulation->workspace().solution().multipliers;
+    EXPECT_LE(simulation->workspace().solution().acceleration.norm(), 1e-12);
+    // hold and floor together, and hold and slip.
+    EXPECT_NEAR(multipliers(0) + multipliers(4), -6.0, 1e-12);
+    EXPECT_NEAR(multipliers(2) + multipliers(3), -lift, 1e-12);
+    EXPECT_GE(multipliers(3), -1e-12) << lift;
+    EXPECT_LE(multipliers.tail<2>().norm(), 0.5 * multipliers(3) + 1e-12) << lift;
+  }
+}
+
 }  // namespace
 }  // namespace constrained_dynamics::test
