@@ -210,6 +210,43 @@ Finding by_judge(const Result & result, const Verdict & verdict)
   return finding;
 }
 
+bool by_contact_laws(const Result & result, const std::string & file, Finding & finding)
+{
+  if (!result.ok())
+  {
+    return false;
+  }
+  const auto to_vector = [](const Named & values) {
+    return std::vector<double>(values.values.data(), values.values.data() + values.values.size());
+  };
+  Answered answered;
+  answered.acceleration = to_vector(result.udot);
+  for (std::size_t i = 0; i < result.multipliers.names.size(); ++i)
+  {
+    answered.multipliers[result.multipliers.names[i]] =
+      result.multipliers.values(static_cast<Eigen::Index>(i));
+  }
+  for (const ConstraintWrench & wrench : result.wrenches)
+  {
+    answered.forces[wrench.constraint] = {wrench.force.x(), wrench.force.y(), wrench.force.z()};
+  }
+  const ContactVerdict verdict = judge_contacts(
+    file, {result.time, to_vector(result.q), to_vector(result.u), to_vector(result.inputs)},
+    answered);
+  if (!verdict.supported)
+  {
+    return false;
+  }
+  finding = Finding();
+  finding.judged = true;
+  if (!verdict.violated.empty())
+  {
+    finding.outcome = Outcome::kWrongOk;
+    finding.reason = "ok against the laws of contact: " + verdict.violated;
+  }
+  return true;
+}
+
 Finding by_twin(
   const Changed & changed, const Result & result, const Result & twin, const Sensitivity & unit)
 {

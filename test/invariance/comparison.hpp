@@ -40,6 +40,10 @@ Sensitivity difference(const Result & a, const Result & b);
 /// Compares a result with the verdict. @pre the verdict is supported.
 Finding by_judge(const Result & result, const Verdict & verdict);
 
+/// Inserts a result into the laws of contact; false where the judge does not know the contacts of
+/// the file.
+bool by_contact_laws(const Result & result, const std::string & file, Finding & finding);
+
 /// Compares the result of a changed case (after `undo`) with that of its twin.
 Finding by_twin(
   const Changed & changed, const Result & result, const Result & twin, const Sensitivity & unit);

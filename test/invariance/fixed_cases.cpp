@@ -257,7 +257,9 @@ void Runner::run_fixed()
   }
   Case linkages = from_file(settings_, "n_four_bar");
   linkages.scenario["parameters"]["N"] = "98";
-  for (const char * verb : {"check", "solve"})
+  many.scenario["run"]["until"] = "0.05";
+  linkages.scenario["run"]["until"] = "0.05";
+  for (const char * verb : {"check", "solve", "run"})
   {
     run_command(many, "1000 equal rows", verb, 30.0, false);
     run_command(linkages, "98 linkages", verb, 60.0, true);

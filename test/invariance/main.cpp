@@ -27,7 +27,7 @@ constexpr char kUsage[] =
   "  --cases   how many cases (2000)\n"
   "  --seed    of all that is drawn (1)\n"
   "  --only    one kind of transformation (--list names them), 'as written', run or 'fixed cases'\n"
-  "  --source  tree, scenario, workload or robot\n"
+  "  --source  tree, scenario, workload, robot or contact\n"
   "  --base    one untransformed case with its transformations, by the index that a failure names\n"
   "  --jobs    how many at a time (1)\n"
   "  --keep    folder for the scenarios of failures (a temporary one)\n"

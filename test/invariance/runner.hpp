@@ -29,7 +29,7 @@ struct Settings
   std::string robots;   ///< folder of example-robot-data; may be empty
   std::string folder;   ///< for scenario files
   std::string only;     ///< kind of transformation; empty: all
-  std::string source;   ///< tree, scenario, workload, robot; empty: all
+  std::string source;   ///< tree, scenario, workload, robot, contact; empty: all
   std::uint64_t seed = 1;
 };
 
@@ -64,6 +64,8 @@ private:
   void run_run(
     std::uint64_t base, const Case & c, const Result & twin, Random & random,
     const std::string & stem);
+  void finish_impact(
+    std::uint64_t base, const Changed & before, const Case & after, const std::string & file);
   void run_located_events(std::uint64_t base, const Case & c, const std::string & stem);
   void run_integrator(
     std::uint64_t base, const Case & c, Random & random, const std::string & stem);

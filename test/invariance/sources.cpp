@@ -93,13 +93,15 @@ Case draw_case(
   const Settings & settings, const Cdyn & cdyn, Random & random, const std::string & file)
 {
   const std::string source = !settings.source.empty() ? settings.source
-                             : random.chance(0.6)     ? "tree"
-                             : random.chance(0.5)     ? "scenario"
-                             : random.chance(0.4)     ? "workload"
-                                                      : "robot";
+                             : random.chance(0.5)     ? "tree"
+                             : random.chance(0.4)     ? "scenario"
+                             : random.chance(0.3)     ? "workload"
+                             : random.chance(0.5)     ? "robot"
+                                                      : "contact";
   return source == "scenario"   ? published_scenario(settings, cdyn, random, file)
          : source == "workload" ? workload(settings, cdyn, random, file)
          : source == "robot"    ? published_robot(settings, cdyn, random, file)
+         : source == "contact"  ? random_contacts(random)
                                 : random_tree(random);
 }
 

@@ -29,6 +29,9 @@ Case workload(
 Case published_robot(
   const Settings & settings, const Cdyn & cdyn, Random & random, const std::string & file);
 
+/// Bodies that touch planes: boxes on an inclined plane, and trees with loops and contacts.
+Case random_contacts(Random & random);
+
 /// Where a frame is in the world at the state of a case, as `cdyn` observes it: one pose per frame;
 /// none if it fails.
 std::vector<Eigen::Isometry3d> observed_poses(

@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
-#include <set>
-
 #include "mechanism.hpp"
 #include "transformation.hpp"
+#include "units.hpp"
 
 namespace invariance
 {
 
 namespace
 {
-
-/// How many new units make an old one: 1000 for mm, g, ms.
-struct Units
-{
-  double length = 1.0;
-  double mass = 1.0;
-  double time = 1.0;
-
-  double force() const { return mass * length / (time * time); }
-  double torque() const { return force() * length; }
-};
 
 bool is_prismatic(const Mechanism & mechanism, const std::string & joint)
 {
@@ -39,25 +27,26 @@ void convert(Inertia & inertia, const Units & units)
 {
   inertia.mass *= units.mass;
   inertia.com *= units.length;
-  inertia.about_com *= units.mass * units.length * units.length;
+  inertia.about_com *= units.inertia();
 }
 
-/// Speeds that are velocities, not angular ones.
-std::set<std::string> translations(const Mechanism & mechanism)
+Lengths lengths_of(const Mechanism & mechanism)
 {
-  std::set<std::string> result;
+  Lengths result;
   for (const Robot & robot : mechanism.robots)
   {
-    for (const char * end : {"_vx", "_vy", "_vz"})
+    for (const char * axis : {"x", "y", "z"})
     {
-      result.insert(robot.name + end);
+      result.coordinates.insert(robot.name + "_" + axis);
+      result.speeds.insert(robot.name + "_v" + axis);
     }
   }
   for (const Link & link : mechanism.links)
   {
     if (link.prismatic)
     {
-      result.insert("d" + link.joint);
+      result.coordinates.insert(link.joint);
+      result.speeds.insert("d" + link.joint);
     }
   }
   return result;
@@ -114,22 +103,53 @@ Mechanism converted(const Mechanism & mechanism, const Units & units)
   {
     convert_constraint(constraint, mechanism, units);
   }
-  const std::set<std::string> moves = translations(mechanism);
+  const Lengths lengths = lengths_of(mechanism);
   const std::vector<std::string> names = mechanism.speeds();
   for (std::size_t i = 0; i < names.size(); ++i)
   {
     result.u(static_cast<Eigen::Index>(i)) *=
-      (moves.count(names[i]) > 0 ? units.length : 1.0) / units.time;
+      (lengths.speeds.count(names[i]) > 0 ? units.length : 1.0) / units.time;
   }
   return result;
 }
 
-/// Values in the old units.
-void convert_back(Result & r, const Mechanism & old, const Units & units)
+std::optional<Changed> change_units(const Case & original, Random & random)
 {
-  const std::set<std::string> moves = translations(old);
+  if (!original.mechanism || !original.mechanism->formula_rows.empty())
+  {
+    return std::nullopt;
+  }
+  const Units units = random_units(random);
+  auto mechanism = std::make_shared<Mechanism>(converted(*original.mechanism, units));
+  Changed result = rewritten(original, mechanism);
+  convert_run(result.changed.scenario, units);
+  const Lengths lengths = lengths_of(*original.mechanism);
+  result.undo = [lengths, units](Result & r) { convert_back(r, lengths, units); };
+  result.detail = text(units);
+  return result;
+}
+
+}  // namespace
+
+Units random_units(Random & random)
+{
+  Units units;
+  units.length = random.chance(0.6) ? 1e3 : 1.0;
+  units.mass = random.chance(0.6) ? 1e3 : 1.0;
+  units.time = random.chance(0.6) ? 1e3 : 1.0;
+  return units;
+}
+
+std::string text(const Units & units)
+{
+  return "length, mass, time times " + text(units.length) + " " + text(units.mass) + " " +
+         text(units.time);
+}
+
+void convert_back(Result & r, const Lengths & lengths, const Units & units)
+{
   const auto way = [&](const std::string & speed)
-  { return moves.count(speed) > 0 ? units.length : 1.0; };
+  { return lengths.speeds.count(speed) > 0 ? units.length : 1.0; };
   const auto divide = [](Named & values, const auto & unit)
   {
     for (std::size_t i = 0; i < values.names.size(); ++i)
@@ -141,18 +161,8 @@ void convert_back(Result & r, const Mechanism & old, const Units & units)
   divide(r.udot, [&](const std::string & name) { return way(name) / (units.time * units.time); });
   divide(r.force, [&](const std::string & name) { return units.torque() / way(name); });
   divide(
-    r.q,
-    [&](const std::string & name)
-    {
-      for (const Robot & robot : old.robots)
-      {
-        if (name == robot.name + "_x" || name == robot.name + "_y" || name == robot.name + "_z")
-        {
-          return units.length;
-        }
-      }
-      return is_prismatic(old, name) ? units.length : 1.0;
-    });
+    r.q, [&](const std::string & name)
+    { return lengths.coordinates.count(name) > 0 ? units.length : 1.0; });
   divide(
     r.multipliers,
     [&](const std::string & row)
@@ -169,39 +179,22 @@ void convert_back(Result & r, const Mechanism & old, const Units & units)
   }
 }
 
-std::optional<Changed> change_units(const Case & original, Random & random)
+void convert_run(YAML::Node scenario, const Units & units)
 {
-  if (!original.mechanism || !original.mechanism->formula_rows.empty())
-  {
-    return std::nullopt;
-  }
-  Units units;
-  units.length = random.chance(0.6) ? 1e3 : 1.0;
-  units.mass = random.chance(0.6) ? 1e3 : 1.0;
-  units.time = random.chance(0.6) ? 1e3 : 1.0;
-  auto mechanism = std::make_shared<Mechanism>(converted(*original.mechanism, units));
-  Changed result = rewritten(original, mechanism);
   for (const char * key : {"until", "step"})
   {
-    YAML::Node value = result.changed.scenario["run"][key];
+    YAML::Node value = scenario["run"][key];
     if (value)
     {
       value = text(value.as<double>() * units.time);
     }
   }
-  const std::shared_ptr<const Mechanism> old = original.mechanism;
-  result.undo = [old, units](Result & r) { convert_back(r, *old, units); };
-  result.detail = "length, mass, time times " + text(units.length) + " " + text(units.mass) + " " +
-                  text(units.time);
-  return result;
 }
-
-}  // namespace
 
 std::vector<Transformation> unit_transformations()
 {
   return {
-    {"units", "generated trees: units of formulas and of robot files are not known",
+    {"units", "generated trees (robot files: below); units of formulas are not known",
      "each quantity by its unit",
      [](const Case & c, const Result &, Random & random) { return change_units(c, random); }},
   };

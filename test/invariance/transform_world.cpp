@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "document.hpp"
 #include "mechanism.hpp"
 #include "transformation.hpp"
 
@@ -22,22 +23,59 @@ Pose turned(const Eigen::Isometry3d & X, const YAML::Node & pose)
   return pose_of(X * pose_from(pose).isometry());
 }
 
-/// Turns the list of poses of items that stand in the world; false where one is a formula.
-bool turn_items(const Eigen::Isometry3d & X, YAML::Node items, bool only_in_world)
+YAML::Node numbers(const RealTriple & vector)
 {
-  for (YAML::Node item : items)
+  return flow_list(
+    {text(vector[0].convert_to<double>()), text(vector[1].convert_to<double>()),
+     text(vector[2].convert_to<double>())});
+}
+
+/// Formulas of a pose become numbers.
+void evaluate_pose(const Document & document, YAML::Node item)
+{
+  for (const char * key : {"xyz", "rpy"})
   {
-    if (only_in_world && string_of(item, "parent", "world") != "world")
+    if (item["pose"] && item["pose"][key])
+    {
+      item["pose"][key] = numbers(document.triple(item["pose"][key]));
+    }
+  }
+}
+
+/// Gravity and poses in the world as numbers, and items that are repeated written one by one.
+void evaluate_places(YAML::Node system, const Document & document)
+{
+  if (system["gravity"])
+  {
+    system["gravity"] = numbers(document.triple(system["gravity"]));
+  }
+  evaluate_pose(document, system);
+  for (const char * key : {"robots", "bodies", "frames"})
+  {
+    if (!system[key])
     {
       continue;
     }
-    if (item["repeat"] || !is_plain(item["pose"]))
+    YAML::Node items(YAML::NodeType::Sequence);
+    for (YAML::Node item : document.items(system[key]))
     {
-      return false;
+      evaluate_pose(document, item);
+      items.push_back(item);
     }
-    item["pose"] = node(turned(X, item["pose"]));
+    system[key] = items;
   }
-  return true;
+}
+
+/// Turns the list of poses of items that stand in the world.
+void turn_items(const Eigen::Isometry3d & X, YAML::Node items, bool only_in_world)
+{
+  for (YAML::Node item : items)
+  {
+    if (!only_in_world || string_of(item, "parent", "world") == "world")
+    {
+      item["pose"] = node(turned(X, item["pose"]));
+    }
+  }
 }
 
 /// `px(f)` in axes and from the origin of the old world, in terms of the new one.
@@ -155,7 +193,15 @@ bool turn_references(YAML::Node items, const std::string & turned_world)
 bool turn_world(YAML::Node scenario, const Eigen::Isometry3d & X, bool turn_gravity)
 {
   YAML::Node system = scenario["system"];
-  if (is_textbook(scenario) || !is_plain(system["gravity"]) || !is_plain(system["pose"]))
+  if (is_textbook(scenario))
+  {
+    return false;
+  }
+  try
+  {
+    evaluate_places(system, Document(scenario, ""));
+  }
+  catch (const Unsupported &)
   {
     return false;
   }
@@ -177,10 +223,12 @@ bool turn_world(YAML::Node scenario, const Eigen::Isometry3d & X, bool turn_grav
   turn_formulas(X, system["external"]);
   turn_external(X, system["external"]);
   const std::string name = unused_name(scenario, "turned_world");
+  turn_items(X, system["robots"], false);
+  turn_items(X, system["bodies"], false);
+  turn_items(X, system["frames"], true);
   if (
-    !turn_items(X, system["robots"], false) || !turn_items(X, system["bodies"], false) ||
-    !turn_items(X, system["frames"], true) || !turn_references(scenario["constraints"], name) ||
-    !turn_references(scenario["servo"], name) || !turn_references(system["force_elements"], name))
+    !turn_references(scenario["constraints"], name) || !turn_references(scenario["servo"], name) ||
+    !turn_references(system["force_elements"], name))
   {
     return false;
   }
@@ -211,10 +259,19 @@ std::optional<Changed> in_turned_world(
   return result;
 }
 
+/// Zero where the judge cannot read the scenario.
 Eigen::Vector3d gravity_of(const YAML::Node & scenario)
 {
   const YAML::Node gravity = scenario["system"]["gravity"];
-  return gravity ? vector_from(gravity) : Eigen::Vector3d(0.0, 0.0, -9.81);
+  try
+  {
+    return gravity ? vector_from(numbers(Document(scenario, "").triple(gravity)))
+                   : Eigen::Vector3d(0.0, 0.0, -9.81);
+  }
+  catch (const Unsupported &)
+  {
+    return Eigen::Vector3d::Zero();
+  }
 }
 
 std::optional<Changed> mirror(const Case & original)
@@ -278,8 +335,8 @@ std::vector<Transformation> world_transformations()
 {
   return {
     {"world turned",
-     "robots and bodies; not where poses are formulas, nor for rows along the axes of the world "
-     "(centre_of_mass) or from its origin (energy); textbook systems have no world",
+     "robots and bodies; not for rows along the axes of the world (centre_of_mass) or from its "
+     "origin (energy); textbook systems have no world",
      "u̇, F^c, λ, rank the same; wrenches turn along",
      [](const Case & c, const Result &, Random & random) -> std::optional<Changed>
      {
@@ -295,7 +352,7 @@ std::vector<Transformation> world_transformations()
     {"base turned about gravity", "as world turned", "all the same; wrenches turn along",
      [](const Case & c, const Result &, Random & random) -> std::optional<Changed>
      {
-       if (is_textbook(c.scenario) || !is_plain(c.scenario["system"]["gravity"]))
+       if (is_textbook(c.scenario))
        {
          return std::nullopt;
        }

@@ -357,7 +357,8 @@ const std::vector<Transformation> & transformations()
     std::vector<Transformation> result;
     for (auto group :
          {world_transformations, row_transformations, loop_transformations,
-          small_row_transformations, writing_transformations, unit_transformations})
+          small_row_transformations, writing_transformations, unit_transformations,
+          robot_file_transformations})
     {
       for (Transformation & transformation : group())
       {

@@ -63,6 +63,7 @@ std::vector<Transformation> loop_transformations();
 std::vector<Transformation> small_row_transformations();
 std::vector<Transformation> writing_transformations();
 std::vector<Transformation> unit_transformations();
+std::vector<Transformation> robot_file_transformations();
 
 /// Whether something else names the constraint, and so means its multipliers or its slip.
 bool is_named(const YAML::Node & scenario, const std::string & name);

@@ -74,7 +74,7 @@ Status ConeModes::begin(
   const auto add_equality = [&](int row)
   {
     row_ = rows.jacobian.row(row).transpose();
-    cone_.add_equality(row_, rows.bias(row));
+    cone_.add_equality(row_, rows.bias(row), 1.0 / workspace.row_scale()(row));
   };
   const ConstraintSet & constraints = model_.dynamics.constraints();
   for (int i = 0; i < constraints.size(); ++i)
@@ -129,7 +129,8 @@ void ConeModes::add_tangents(int friction, const Workspace & workspace, ConeCont
   {
     const int row = model_.row_of_friction(friction) + r;
     row_ = workspace.rows().jacobian.row(row).transpose();
-    to.tangent[r] = cone_.add_row(row_, workspace.rows().bias(row));
+    to.tangent[r] =
+      cone_.add_row(row_, workspace.rows().bias(row), 1.0 / workspace.row_scale()(row));
   }
 }
 
@@ -166,7 +167,8 @@ int ConeModes::add_candidates(const Question & question, const ContactView & vie
     ConeContact & to = add_contact(i, count);
     const int row = model_.row_of_contact(i);
     row_ = -contact.side * rows.jacobian.row(row).transpose();
-    to.normal = cone_.add_row(row_, -contact.side * rows.bias(row));
+    const double size = 1.0 / view.workspace().row_scale()(row);
+    to.normal = cone_.add_row(row_, -contact.side * rows.bias(row), size);
     const int friction = model_.set->friction_of(i);
     if (friction >= 0)
     {
@@ -382,7 +384,7 @@ Status ConeModes::share_within_bounds(
     shared_.load[static_cast<std::size_t>(i)] = view.normal_force(i);
   }
   read_forces(held_count_, shared_);
-  return forces.solve(shared_, dynamics);
+  return forces.solve_shared(shared_, dynamics);
 }
 
 Status ConeModes::choose_by_split(
@@ -462,7 +464,7 @@ int ConeModes::surplus(const ContactModes & modes, ControlledDynamics & dynamics
     if (workspace.is_active(constraint) && !is_contact && set.row(row).level == RowLevel::kPosition)
     {
       row_ = rows.jacobian.row(row).transpose();
-      cone_.add_equality(row_, -rows.position(row));
+      cone_.add_equality(row_, -rows.position(row), 1.0 / workspace.row_scale()(row));
     }
   }
   int count = 0;
@@ -473,7 +475,8 @@ int ConeModes::surplus(const ContactModes & modes, ControlledDynamics & dynamics
       const double side = model_.contact(i).side;
       const int row = model_.row_of_contact(i);
       row_ = -side * rows.jacobian.row(row).transpose();
-      add_contact(i, count).normal = cone_.add_row(row_, side * rows.position(row));
+      const double size = 1.0 / workspace.row_scale()(row);
+      add_contact(i, count).normal = cone_.add_row(row_, side * rows.position(row), size);
     }
   }
   if (cone_.solve(contacts_.data(), count) != Status::kOk)

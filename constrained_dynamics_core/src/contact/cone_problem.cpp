@@ -61,12 +61,27 @@ Status ConeProblem::begin(
   return motion_.allFinite() ? Status::kOk : Status::kNonFiniteResult;
 }
 
-void ConeProblem::add_equality(const ConstVectorRef & row, double target) noexcept CD_NONBLOCKING
+namespace
+{
+
+/// Square of the part of L⁻¹ a that may be round-off or dependence on other rows.
+/// @param squared ‖L⁻¹ a‖². @param size ‖a‖ as it could be.
+double negligible(double squared, const ConstVectorRef & row, double size) noexcept
+{
+  const double own = row.squaredNorm();
+  const double could_be = own > 0.0 ? std::max(1.0, size * size / own) : 1.0;
+  return squared * std::max(tolerance::kDependent, tolerance::kRoundingOfRow * could_be);
+}
+
+}  // namespace
+
+void ConeProblem::add_equality(const ConstVectorRef & row, double target, double size) noexcept
+  CD_NONBLOCKING
 {
   column_ = row;
   cholesky_.triangularView<Eigen::Lower>().solveInPlace(column_);
   const double missing = target - column_.dot(motion_);
-  const double before = column_.squaredNorm();
+  const double least = negligible(column_.squaredNorm(), row, size);
   const auto basis = basis_.leftCols(basis_count_);
   for (int pass = 0; pass < 2; ++pass)  // twice is enough
   {
@@ -76,7 +91,7 @@ void ConeProblem::add_equality(const ConstVectorRef & row, double target) noexce
     }
   }
   const double left = column_.squaredNorm();
-  if (!(left > tolerance::kDependent * before) || basis_count_ == basis_.cols())
+  if (!(left > least) || basis_count_ == basis_.cols())
   {
     return;
   }
@@ -85,7 +100,8 @@ void ConeProblem::add_equality(const ConstVectorRef & row, double target) noexce
   motion_ += missing / std::sqrt(left) * column_;
 }
 
-int ConeProblem::add_row(const ConstVectorRef & row, double target) noexcept CD_NONBLOCKING
+int ConeProblem::add_row(const ConstVectorRef & row, double target, double size) noexcept
+  CD_NONBLOCKING
 {
   const int index = row_count_++;
   auto y = columns_.col(index);
@@ -93,8 +109,8 @@ int ConeProblem::add_row(const ConstVectorRef & row, double target) noexcept CD_
   cholesky_.triangularView<Eigen::Lower>().solveInPlace(y);
   r_(index) = y.dot(motion_) - target;
   scale_(index) = std::abs(target) + y.norm() * motion_.norm();
-  const double before = y.squaredNorm();
-  raw_size_(index) = std::sqrt(before);
+  const double least = negligible(y.squaredNorm(), row, size);
+  raw_size_(index) = y.norm();
   for (int pass = 0; pass < 2; ++pass)
   {
     for (int k = 0; k < basis_count_; ++k)
@@ -102,7 +118,7 @@ int ConeProblem::add_row(const ConstVectorRef & row, double target) noexcept CD_
       y -= basis_.col(k).dot(y) * basis_.col(k);
     }
   }
-  if (!(y.squaredNorm() > tolerance::kDependent * before))
+  if (!(y.squaredNorm() > least))
   {
     y.setZero();  // the rows of equality leave it no motion
   }

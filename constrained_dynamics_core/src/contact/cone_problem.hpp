@@ -50,9 +50,12 @@ public:
     const ConstMatrixRef & mass_matrix, const ConstVectorRef & speeds,
     const ConstVectorRef & force) noexcept CD_NONBLOCKING;
   /// a u = target, before the first row of a contact. Redundant rows are left out.
-  void add_equality(const ConstVectorRef & row, double target) noexcept CD_NONBLOCKING;
+  /// @param size ‖a‖ as it could be (Constraint::row_sizes): a row that is round-off of it says
+  /// nothing. 0: as it is.
+  void add_equality(const ConstVectorRef & row, double target, double size = 0.0) noexcept
+    CD_NONBLOCKING;
   /// w = a u − target. Returns the index of the row. @pre fewer than max_rows so far.
-  int add_row(const ConstVectorRef & row, double target) noexcept CD_NONBLOCKING;
+  int add_row(const ConstVectorRef & row, double target, double size = 0.0) noexcept CD_NONBLOCKING;
 
   /// Finds x. Statuses: kOk, with a residual below tolerance::kSolved of the largest force;
   /// kInconsistent if not all w_n ≥ 0 can be satisfied (x is the nearest found); kNotConverged (x

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "contact/mode_checks.hpp"
 #include "contact/tolerances.hpp"
 
 namespace constrained_dynamics
@@ -31,6 +32,53 @@ Status ContactForces::solve(const ContactModes & modes, ControlledDynamics & dyn
   set_frictions(at, workspace);
   const Status status = dynamics.solve();
   return sliding_.empty() || !has_output(status) ? status : solve_sliding(at, dynamics);
+}
+
+Status ContactForces::solve_shared(
+  const ContactModes & modes, ControlledDynamics & dynamics) noexcept CD_NONBLOCKING
+{
+  Status status = solve(modes, dynamics);
+  Workspace & workspace = dynamics.workspace();
+  if (!has_output(status) || forces_hold(view(modes, workspace)) == Holding::kYes)
+  {
+    return status;
+  }
+  // What the other rows exert beside these loads. Given it, no row needs to carry anything else.
+  for (int i = 0; i < model_.contact_count(); ++i)
+  {
+    const int friction = model_.set->friction_of(i);
+    const bool sticks =
+      friction >= 0 && modes.friction[static_cast<std::size_t>(friction)].slip == SlipMode::kStick;
+    const bool is_held = modes.normal[static_cast<std::size_t>(i)] == NormalMode::kClosed &&
+                         !model_.contact(i).adhesive && (friction < 0 || sticks);
+    if (is_held)
+    {
+      workspace.set_active(model_.contact(i).constraint, false);
+    }
+    if (is_held && sticks)
+    {
+      workspace.set_active(model_.friction(friction).constraint, false);
+    }
+  }
+  status = solve(modes, dynamics);
+  const ConstraintSet & set = model_.dynamics.constraints();
+  const auto give = [&](bool as_solved)
+  {
+    for (int row = 0; row < set.row_count(); ++row)
+    {
+      const int constraint = set.constraint_of_row(row);
+      if (workspace.is_active(constraint) && !model_.set->manages(constraint))
+      {
+        workspace.given_multipliers()(row) =
+          as_solved ? workspace.solution().multipliers(row) : 0.0;
+      }
+    }
+  };
+  give(has_output(status));
+  modes.enforce(*model_.set, workspace);
+  status = solve(modes, dynamics);
+  give(false);
+  return status;
 }
 
 /// k δⁿ + c δᵐ δ̇ of the penetration δ, never pulling.

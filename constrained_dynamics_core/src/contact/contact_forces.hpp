@@ -29,6 +29,11 @@ public:
   /// kNoUniqueSolution (Painlevé). @pre ControlledDynamics::update, ContactModes::enforce.
   Status solve(const ContactModes & modes, ControlledDynamics & dynamics) noexcept CD_NONBLOCKING;
 
+  /// The same where closed contacts that do not slide exert the loads of the modes exactly, also
+  /// if rows that are always enforced could carry a part of them.
+  Status solve_shared(const ContactModes & modes, ControlledDynamics & dynamics) noexcept
+    CD_NONBLOCKING;
+
   /// Whether a slip has reversed in an evaluation since `watch_slips`: its end lies in between,
   /// even if the state afterwards does not show it.
   void watch_slips() noexcept { has_turned_back_ = false; }

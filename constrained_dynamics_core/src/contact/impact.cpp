@@ -137,7 +137,9 @@ Status ImpactSolver::Impl::load(
   const double speed = u.norm();
   for (Eigen::Index row = 0; row < before.size(); ++row)
   {
-    row_size(row) = jacobian.row(row).norm() * speed + std::abs(before(row));
+    // Not the size that it has: a row that is round-off would have no rounding of its own.
+    const double size = std::max(jacobian.row(row).norm(), 1.0 / row_scale(row));
+    row_size(row) = size * speed + std::abs(before(row));
   }
   if (!row_size.allFinite())
   {

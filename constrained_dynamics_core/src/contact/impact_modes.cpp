@@ -35,7 +35,7 @@ Status ImpactSolver::Impl::choose_modes(const ImpactProblem & problem) noexcept
     if (is_equality[static_cast<std::size_t>(row)] != 0)
     {
       row_buffer = jacobian.row(row).transpose();
-      cone.add_equality(row_buffer, row_buffer.dot(u) + targets(row));
+      cone.add_equality(row_buffer, row_buffer.dot(u) + targets(row), 1.0 / row_scale(row));
     }
   }
   int count = 0;
@@ -49,14 +49,16 @@ Status ImpactSolver::Impl::choose_modes(const ImpactProblem & problem) noexcept
     to = ConeContact{};
     const int row = row_of(contact.constraint);
     row_buffer = -contact.side * jacobian.row(row).transpose();
-    to.normal = cone.add_row(row_buffer, row_buffer.dot(u) - contact.side * targets(row));
+    to.normal = cone.add_row(
+      row_buffer, row_buffer.dot(u) - contact.side * targets(row), 1.0 / row_scale(row));
     to.friction = contact.friction;
     to.tangent_count = slip_rows(contact);
     for (int k = 0; k < to.tangent_count; ++k)
     {
       const int slip = row_of(contact.friction_constraint) + k;
       row_buffer = jacobian.row(slip).transpose();
-      to.tangent[k] = cone.add_row(row_buffer, row_buffer.dot(u) + targets(slip));
+      to.tangent[k] =
+        cone.add_row(row_buffer, row_buffer.dot(u) + targets(slip), 1.0 / row_scale(slip));
     }
   }
   return cone.solve(cone_contacts.data(), count);

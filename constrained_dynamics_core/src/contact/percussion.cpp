@@ -130,7 +130,7 @@ Status Percussion::begin(double h, ControlledDynamics & dynamics) noexcept
       projects && evaluation.of().contains(RowSubset::kVelocity, evaluation.active_rows(i));
     row_ = problem.rows.row(i).transpose();
     const double turn = is_halved ? 0.5 * (problem.bias(i) - row_.dot(turning_)) : problem.bias(i);
-    cone_.add_equality(row_, row_.dot(turned_) + h * turn);
+    cone_.add_equality(row_, row_.dot(turned_) + h * turn, 1.0 / problem.row_scale(i));
   }
   cone_.speeds(free_);
   change_ = free_ - u;

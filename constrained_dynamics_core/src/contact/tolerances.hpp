@@ -74,6 +74,9 @@ constexpr double kCone = 1e-12;
 constexpr double kSolved = 1e-10;
 /// [1] Squared: part of a row that is independent of the rows before it, relative to the row.
 constexpr double kDependent = 1e-18;
+/// [1] Squared: part of a row that is round-off, relative to the size that the row could have
+/// (1e3 ε, as in the rank decision).
+constexpr double kRoundingOfRow = 5e-26;
 /// [1] A row whose part independent of the active ones is smaller than this depends on them: the
 /// square root of round-off with a margin of 10.
 constexpr double kDependentAngle = 1e-7;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -175,9 +176,12 @@ ConstraintSet build_rows(
       }
       if (out.run.limits == LimitMode::kStop)
       {
+        const std::size_t first = out.constraints.size();
         add_limit_stops(
           *system.system, read_stop_restitution(root), out.constraints, contacts.contacts);
         out.active.resize(out.constraints.size(), false);
+        out.stops.resize(out.constraints.size() - first);
+        std::iota(out.stops.begin(), out.stops.end(), static_cast<int>(first));
       }
       ConstraintSet set(system.system, out.constraints);
       out.contacts = std::make_shared<const ContactSet>(set, contacts.contacts, contacts.frictions);
@@ -309,8 +313,8 @@ void build_parts(
   out.dynamics =
     make_at(root, [&] { return std::make_shared<const Dynamics>(set, dynamics_options, solver); });
   build_signals(root, system, *of_forces, out);
-  out.servo =
-    read_servo(root, out.dynamics, system.robot, is_adaptive(out.run.integration.integrator));
+  out.servo = read_servo(
+    root, out.dynamics, system.robot, is_adaptive(out.run.integration.integrator), out.stops);
 
   Workspace workspace = Workspace::unanalysed(*out.dynamics);
   switch_constraints(out.active, workspace);

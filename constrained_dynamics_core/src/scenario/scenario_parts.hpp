@@ -25,6 +25,7 @@ struct ScenarioParts
   std::vector<std::pair<std::string, double>> parameters;
   std::vector<std::shared_ptr<const Constraint>> constraints;
   std::vector<bool> active;
+  std::vector<int> stops;  // constraints at the ends of joints
   std::shared_ptr<const Dynamics> dynamics;
   std::shared_ptr<const ContactSet> contacts;
   std::vector<ScheduledChange> changes;

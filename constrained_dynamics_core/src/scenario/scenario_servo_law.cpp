@@ -295,11 +295,30 @@ ServoOptions read_options(
   return options;
 }
 
+ServoTask read_servo_task(const ScenarioReader & item, const ConstraintSet & constraints)
+{
+  ServoTask task;
+  task.constraint = read_servo_constraint(item, constraints);
+  task.error_dynamics = read_error_dynamics(item);
+  const double priority = item.number_or("priority", 0.0);
+  if (priority != static_cast<double>(static_cast<int>(priority)))
+  {
+    item.at("priority").fail("allowed: a whole number");
+  }
+  task.priority = static_cast<int>(priority);
+  task.weight = item.number_or("weight", 1.0);
+  if (!(task.weight >= ServoTask::kLeastWeight && task.weight <= ServoTask::kLargestWeight))
+  {
+    item.at("weight").fail("allowed: 1e-6 to 1e6");
+  }
+  return task;
+}
+
 }  // namespace
 
 std::optional<ScenarioServo> read_servo(
   const ScenarioReader & root, const std::shared_ptr<const Dynamics> & dynamics,
-  const RigidBodySystem * robot, bool adaptive)
+  const RigidBodySystem * robot, bool adaptive, const std::vector<int> & stops)
 {
   const auto list = root.find("servo");
   const auto section = root.find("servo_law");
@@ -339,23 +358,9 @@ std::optional<ScenarioServo> read_servo(
       item,
       [&]
       {
-        ServoTask task;
-        task.constraint = read_servo_constraint(item, dynamics->constraints());
-        task.error_dynamics = read_error_dynamics(item);
-        const double priority = item.number_or("priority", 0.0);
-        if (priority != static_cast<double>(static_cast<int>(priority)))
-        {
-          item.at("priority").fail("allowed: a whole number");
-        }
-        task.priority = static_cast<int>(priority);
-        task.weight = item.number_or("weight", 1.0);
-        if (!(task.weight >= ServoTask::kLeastWeight && task.weight <= ServoTask::kLargestWeight))
-        {
-          item.at("weight").fail("allowed: 1e-6 to 1e6");
-        }
-        servo.drive.references.push_back(read_reference(item, *task.constraint));
+        tasks.push_back(read_servo_task(item, dynamics->constraints()));
+        servo.drive.references.push_back(read_reference(item, *tasks.back().constraint));
         servo.drive.smooth_start.push_back(read_smooth_start(item));
-        tasks.push_back(std::move(task));
       });
   }
   ServoOptions options;
@@ -368,6 +373,7 @@ std::optional<ScenarioServo> read_servo(
     section->at("period").fail("allowed only with fixed-step integrators (run.integrator)");
   }
   servo.drive.period = options.period;
+  servo.drive.unknown = stops;
   at(
     section ? *section : *list,
     [&]

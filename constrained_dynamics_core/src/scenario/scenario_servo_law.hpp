@@ -24,8 +24,9 @@ struct ScenarioServo
 
 /// Reads them; none where the file has no `servo`.
 /// @param adaptive whether the run has an adaptive integrator, which cannot hold controls.
+/// @param stops constraints at the ends of joints, which the law does not know.
 std::optional<ScenarioServo> read_servo(
   const ScenarioReader & root, const std::shared_ptr<const Dynamics> & dynamics,
-  const RigidBodySystem * robot, bool adaptive);
+  const RigidBodySystem * robot, bool adaptive, const std::vector<int> & stops);
 
 }  // namespace constrained_dynamics

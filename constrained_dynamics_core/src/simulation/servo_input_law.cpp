@@ -3,6 +3,7 @@
 
 #include "constrained_dynamics/simulation/servo_input_law.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 #include <stdexcept>
@@ -34,6 +35,28 @@ void check_time(const std::string & name, double value)
   }
 }
 
+std::vector<int> known_constraints(int count, const std::vector<int> & unknown)
+{
+  for (const int i : unknown)
+  {
+    if (i < 0 || i >= count)
+    {
+      std::ostringstream message;
+      message << "servo drive has an unknown constraint " << i << "; allowed: 0 to " << count - 1;
+      throw std::invalid_argument(message.str());
+    }
+  }
+  std::vector<int> known;
+  for (int i = 0; i < count; ++i)
+  {
+    if (std::find(unknown.begin(), unknown.end(), i) == unknown.end())
+    {
+      known.push_back(i);
+    }
+  }
+  return known;
+}
+
 }  // namespace
 
 ServoInputLaw::ServoInputLaw(std::shared_ptr<const ServoLaw> law, ServoDrive drive)
@@ -53,6 +76,7 @@ ServoInputLaw::ServoInputLaw(std::shared_ptr<const ServoLaw> law, ServoDrive dri
   check_size("references", drive_.references.size());
   check_size("smooth starts", drive_.smooth_start.size());
   check_time("period", drive_.period);
+  known_ = known_constraints(law_->passive().constraints().size(), drive_.unknown);
   drive_.references.resize(count);
   drive_.smooth_start.resize(count, 0.0);
   starts_.resize(count);
@@ -71,6 +95,10 @@ ServoInputLaw::~ServoInputLaw() = default;
 
 void ServoInputLaw::start(const State & state)
 {
+  for (const int i : drive_.unknown)
+  {
+    workspace_.dynamics().set_active(i, false);
+  }
   law_->reset(state, workspace_);
   for (std::size_t i = 0; i < starts_.size(); ++i)
   {
@@ -124,7 +152,7 @@ void ServoInputLaw::begin_step(double time) noexcept CD_NONBLOCKING
 
 void ServoInputLaw::observe(const Workspace & workspace) noexcept CD_NONBLOCKING
 {
-  for (int i = 0; i < law_->passive().constraints().size(); ++i)
+  for (const int i : known_)
   {
     workspace_.dynamics().set_active(i, workspace.is_active(i));
   }

@@ -145,6 +145,7 @@ RankReport SimulationCore::start(const State & state)
   modes_.enforce(*model_.set, workspace());
   state_ = state;
   mode_status_ = Status::kOk;
+  mode_time_ = state.time;
   counts_ = RunResult{};
   run_book_->forget();
   fixed_->begin(state.time, options_.step);

@@ -35,6 +35,7 @@ void SimulationCore::take(const ContactDecision & decision) noexcept CD_NONBLOCK
 Status SimulationCore::decide_modes() noexcept CD_NONBLOCKING
 {
   mode_status_ = decision_.decide(snapshot(), forces_, decided_);
+  mode_time_ = state_.time;
   take(decided_);
   if (has_output(mode_status_))
   {

@@ -191,7 +191,8 @@ private:
   State state_;
   ContactModes modes_;
   std::vector<char> ended_;           // event functions that have come to their end
-  Status mode_status_ = Status::kOk;  // of the last decision
+  Status mode_status_ = Status::kOk;  // of the last decision …
+  double mode_time_ = 0.0;            // … and when it was made
   Status last_status_ = Status::kOk;  // of the last evaluation
   std::unique_ptr<FixedStepper> fixed_;
   std::unique_ptr<MoreauStep> moreau_;  // null for other integrators

@@ -59,7 +59,11 @@ Status SimulationCore::evaluate() noexcept CD_NONBLOCKING
   {
     status = worse(status, decision_.share_within_bounds(modes_, forces_, controlled_));
   }
-  last_status_ = has_output(mode_status_) ? status : mode_status_;
+  // An impact that meets not all rows belongs to its instant.
+  const bool is_of_now = mode_time_ == state_.time;
+  last_status_ = !has_output(mode_status_) ? mode_status_
+                 : is_of_now               ? worse(status, mode_status_)
+                                           : status;
   return last_status_;
 }
 

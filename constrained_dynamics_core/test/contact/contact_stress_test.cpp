@@ -674,5 +674,87 @@ run: {until: 1.0e+6, integrator: dopri5, absolute_tolerance: 1.0e-12, relative_t
   EXPECT_NEAR(result.time, (2.0 * 100000 - 1.0) * std::sqrt(2e-7 / 9.81), 1e-4);
 }
 
+/// A particle that slides in a plane strikes the floor with friction.
+std::string particle_on_floor(
+  const Eigen::Vector3d & plane, const Eigen::Vector3d & u, double friction,
+  const std::string & more)
+{
+  std::ostringstream out;
+  out.precision(17);
+  out << "system: {coordinates: [x, y, z], kinetic: (dx^2 + dy^2 + dz^2)/2}\nconstraints:\n"
+      << "  - {name: plane, type: formula, level: position, rows: [" << plane.x() << "*x + "
+      << plane.y() << "*y + " << plane.z() << "*z]}\n"
+      << "  - {name: floor, type: formula, level: position, rows: [z], unilateral: {side: above, "
+      << "friction: {coefficient: " << friction << ", rows: slip}}}\n"
+      << "  - {name: slip, type: formula, level: velocity, rows: [dx, dy]}\n"
+      << more << "initial: {q: {x: 0, y: 0, z: 0}, u: {dx: " << u.x() << ", dy: " << u.y()
+      << ", dz: " << u.z() << "}}\n";
+  return out.str();
+}
+
+TEST(Particle, when_an_enforced_row_is_round_off_expect_the_impact_without_it)
+{
+  // 1e-16 of what the row could be: a direction that nothing forbids. The three rows of the contact
+  // have rank 2 in the plane.
+  constexpr unsigned kSeed = 5;
+  std::mt19937_64 random(kSeed);
+  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+  const auto draw = [&]
+  {
+    const double x = uniform(random);
+    const double y = uniform(random);
+    return Eigen::Vector3d(x, y, uniform(random));
+  };
+  for (int k = 0; k < 40; ++k)
+  {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + ", draw " + std::to_string(k));
+    const Eigen::Vector3d plane = draw().normalized();
+    Eigen::Vector3d u = draw();
+    u -= plane * plane.dot(u);
+    u *= u.z() > 0.0 ? -1.0 : 1.0;
+    const Eigen::Vector3d noise = draw();
+    const double friction = 0.3 + 0.5 * (k % 4);
+    std::ostringstream row;
+    row.precision(17);
+    row << "  - {name: noise, type: formula, level: velocity, rows: [dx + dy - dx - dy + 1e-16*("
+        << noise.x() << "*dx + " << noise.y() << "*dy + " << noise.z() << "*dz)]}\n";
+    const auto after = [&](const std::string & more)
+    {
+      const Scenario scenario = Scenario::from_text(particle_on_floor(plane, u, friction, more));
+      return Eigen::Vector3d(scenario.make_simulation()->state().u);
+    };
+    const Eigen::Vector3d expected = after("");
+    EXPECT_LE(expected.norm(), u.norm() * (1.0 + 1e-12));
+    EXPECT_LE((after(row.str()) - expected).norm(), 1e-12 * u.norm());
+  }
+}
+
+TEST(Particle, when_constraints_hold_it_expect_a_floor_that_neither_pulls_nor_exceeds_friction)
+{
+  // The distribution of least norm would give the floor half of each force: it would pull, or carry
+  // 3 N of friction with 5 N · 0.5.
+  for (const double lift : {10.0, -10.0})
+  {
+    const Scenario scenario = Scenario::from_text(
+      "system: {coordinates: [x, y, z], kinetic: (dx^2 + dy^2 + dz^2)/2, force: {x: 6, z: " +
+      std::to_string(lift) +
+      "}}\n"
+      "constraints:\n"
+      "  - {name: hold, type: formula, level: position, rows: [x, y, z]}\n"
+      "  - {name: floor, type: formula, level: position, rows: [z],\n"
+      "     unilateral: {side: above, friction: {coefficient: 0.5, rows: slip}}}\n"
+      "  - {name: slip, type: formula, level: velocity, rows: [dx, dy]}\n");
+    const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+    EXPECT_EQ(simulation->evaluate(), Status::kOk);
+    const Eigen::VectorXd & multipliers = simulation->workspace().solution().multipliers;
+    EXPECT_LE(simulation->workspace().solution().acceleration.norm(), 1e-12);
+    // hold and floor together, and hold and slip.
+    EXPECT_NEAR(multipliers(0) + multipliers(4), -6.0, 1e-12);
+    EXPECT_NEAR(multipliers(2) + multipliers(3), -lift, 1e-12);
+    EXPECT_GE(multipliers(3), -1e-12) << lift;
+    EXPECT_LE(multipliers.tail<2>().norm(), 0.5 * multipliers(3) + 1e-12) << lift;
+  }
+}
+
 }  // namespace
 }  // namespace constrained_dynamics::test

@@ -674,6 +674,38 @@ TEST(Limits, when_they_are_stops_expect_restitution_and_nothing_beyond)
   }
 }
 
+TEST(Limits, when_a_servo_law_presses_against_a_stop_expect_one_impact_and_its_force)
+{
+  // The law does not know the stop, which therefore carries I k e. Gravity pulls away from both
+  // stops: a law that yielded there would leave the stop and come back, again and again.
+  const double I = 0.1 + 2.0 * 0.25;
+  for (const std::string & integrator : kIntegrators)
+  {
+    for (const double desired : {1.5, -1.5})
+    {
+      const Scenario scenario = Scenario::from_text(
+        std::string(kPendulumUrdf) +
+          "servo: [{name: go, type: joint, joint: swing, stiffness: 400, reference: " +
+          "{kind: constant, values: [" + std::to_string(desired) + "]}}]\n" +
+          "servo_law: {limits: {position: none, velocity: none}}\n",
+        {"initial.q.swing=0", "run.limits=stop", with_integrator(integrator)});
+      const std::unique_ptr<Simulation> simulation = scenario.make_simulation();
+      const RunResult result = simulation->run(3.0, 0.1, [](const Simulation &) { return true; });
+      EXPECT_TRUE(result.completed) << integrator << ": " << to_string(result.status);
+      EXPECT_EQ(result.status, Status::kOk) << integrator;
+      EXPECT_EQ(simulation->events().size(), 2U) << integrator;  // impact, close
+      const double limit = desired > 0.0 ? 1.2 : -1.0;
+      EXPECT_EQ(simulation->state().u(0), 0.0) << integrator;
+      EXPECT_NEAR(simulation->state().q(0), limit, 1e-12) << integrator;
+      // Rows are made for the lower stop first.
+      EXPECT_NEAR(
+        simulation->workspace().solution().multipliers(desired > 0.0 ? 1 : 0),
+        -I * 400.0 * (desired - limit), 1e-8)
+        << integrator;
+    }
+  }
+}
+
 TEST(Limits, when_settings_are_bad_expect_them_named)
 {
   const auto message = [](const std::string & assignment)

@@ -160,6 +160,17 @@ TEST(NFourBar, when_adaptive_expect_the_singular_positions_passed_too)
   expect_crank(run, kTwoLoops, 1e-6);
 }
 
+TEST(NFourBar, when_tolerances_are_tight_expect_the_singular_positions_passed_too)
+{
+  const Scenario scenario = repository_scenario(
+    "n_four_bar",
+    {"run.integrator=dopri5", "run.absolute_tolerance=1e-12", "run.relative_tolerance=1e-12"});
+  const RecordedRun run = record(scenario, 10.0, 0.05);
+  expect_on_manifold(run);
+  expect_crank(run, kOneLoop, 1e-8);
+  expect_parallel(scenario, run, 1e-9);
+}
+
 // Many loops: the condition of their rows grows with their number, and adaptive steps come closest
 // to singular positions. Against the exact reduction, integrated in small steps.
 TEST(NFourBar, when_many_loops_are_adaptive_expect_the_singular_positions_passed_too)

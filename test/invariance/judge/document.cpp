@@ -39,9 +39,12 @@ std::string text_of(const YAML::Node & map, const std::string & key, const std::
 }
 
 Document::Document(const std::string & file)
-: folder_(std::filesystem::path(file).parent_path().string())
+: Document(YAML::LoadFile(file), std::filesystem::path(file).parent_path().string())
 {
-  const YAML::Node root = YAML::LoadFile(file);
+}
+
+Document::Document(const YAML::Node & root, const std::string & folder) : folder_(folder)
+{
   require_known(
     root, "scenario",
     {"name", "description", "parameters", "definitions", "system", "constraints", "inputs",

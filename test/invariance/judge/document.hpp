@@ -27,6 +27,8 @@ class Document
 public:
   /// @throw Unsupported for keys that the judge does not know.
   explicit Document(const std::string & file);
+  /// A scenario in memory; names of robot files are relative to the folder.
+  Document(const YAML::Node & root, const std::string & folder);
 
   YAML::Node system;
   std::vector<YAML::Node> constraints;

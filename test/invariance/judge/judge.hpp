@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -62,5 +63,26 @@ struct Verdict
 
 /// @throw std::exception for files that cannot be read and vectors of a wrong size.
 Verdict judge(const std::string & scenario_file, const Given & given);
+
+/// What was answered at a state where contacts touch.
+struct Answered
+{
+  std::vector<double> acceleration;
+  std::map<std::string, double> multipliers;            ///< by row
+  std::map<std::string, std::array<double, 3>> forces;  ///< on A, world axes, by constraint
+};
+
+struct ContactVerdict
+{
+  bool supported = false;
+  std::string unsupported;
+  std::string violated;  ///< the first law that the answer violates; empty: none
+};
+
+/// Inserts an answer into the laws of motion, of contact (no penetration, no pull, one of gap and
+/// force) and of Coulomb's friction. There may be other answers that satisfy them.
+/// @throw std::exception as `judge`.
+ContactVerdict judge_contacts(
+  const std::string & scenario_file, const Given & given, const Answered & answered);
 
 }  // namespace invariance

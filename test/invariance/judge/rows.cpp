@@ -131,7 +131,8 @@ void add_formula_rows(
   }
 }
 
-/// Rows of one constraint, whatever its type.
+}  // namespace
+
 void add_constraint(
   const YAML::Node & item, const Document & document, const System & system, const Real & time,
   std::vector<Row> & rows)
@@ -198,6 +199,9 @@ void add_constraint(
   }
 }
 
+namespace
+{
+
 /// Whether a constraint that comes and goes is out of reach, so that it exerts nothing. Where it
 /// touches, more than rows decides.
 bool is_open(
@@ -238,11 +242,7 @@ bool is_open(
   }
   const Real distance =
     (above ? rows[0].position : Real(-rows[0].position)) - document.number(item, "radius", 0);
-  if (!(distance > Real("1e-6")))
-  {
-    throw Unsupported("contact '" + item["name"].as<std::string>() + "', which touches");
-  }
-  return true;
+  return distance > Real("1e-6");
 }
 
 /// b ← b + Γ1 φ̇ + Γ2 φ (position rows), b ← b + Γ ψ (velocity rows).
@@ -350,7 +350,9 @@ std::unique_ptr<System> make_system(const Document & document, const State & sta
                                            : make_textbook(document, state);
 }
 
-std::vector<Row> make_rows(const Document & document, const System & system, const Real & time)
+std::vector<Row> make_rows(
+  const Document & document, const System & system, const Real & time,
+  std::vector<YAML::Node> * touching)
 {
   std::vector<Row> rows;
   std::set<std::string> slips;  // constraints that are the slip of a contact, which is open
@@ -365,13 +367,22 @@ std::vector<Row> make_rows(const Document & document, const System & system, con
   for (const YAML::Node & item : document.constraints)
   {
     const bool comes_and_goes = item["unilateral"] || item["type"].as<std::string>() == "contact";
-    if (
-      !is_active(item, document, time) || slips.count(item["name"].as<std::string>()) != 0 ||
-      (comes_and_goes && is_open(item, document, system, time)))
+    if (!is_active(item, document, time) || slips.count(item["name"].as<std::string>()) != 0)
     {
       continue;
     }
-    add_constraint(item, document, system, time, rows);
+    if (!comes_and_goes)
+    {
+      add_constraint(item, document, system, time, rows);
+    }
+    else if (!is_open(item, document, system, time))
+    {
+      if (touching == nullptr || item["unilateral"])
+      {
+        throw Unsupported("contact '" + item["name"].as<std::string>() + "', which touches");
+      }
+      touching->push_back(item);
+    }
   }
   for (const System::Coupling & coupling : system.couplings())
   {

@@ -126,6 +126,15 @@ struct EvaluatedFormula
 EvaluatedFormula evaluate(const Expression & formula, const Names & names, const System & system);
 
 /// The active rows of a scenario, stabilisation included.
-std::vector<Row> make_rows(const Document & document, const System & system, const Real & time);
+/// @param touching contacts that touch are added to this list and make no rows; null: they are
+/// unsupported.
+std::vector<Row> make_rows(
+  const Document & document, const System & system, const Real & time,
+  std::vector<YAML::Node> * touching = nullptr);
+
+/// Rows of a single constraint, whatever its type.
+void add_constraint(
+  const YAML::Node & item, const Document & document, const System & system, const Real & time,
+  std::vector<Row> & rows);
 
 }  // namespace invariance

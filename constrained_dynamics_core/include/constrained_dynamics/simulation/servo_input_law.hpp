@@ -25,10 +25,14 @@ struct ServoDrive : TaskTrajectories
   /// Sets external wrenches and the like, which the servo law does not know. Its inputs are
   /// ignored. May be null.
   std::shared_ptr<InputLaw> outside;
+  /// Constraints (indices in the law's passive set) that the law does not know: it never counts on
+  /// their forces. Stops at the ends of joints belong here. A law that yielded while a stop acts
+  /// would leave it at once and press against it again.
+  std::vector<int> unknown;
 };
 
 /// A servo law as the inputs of a simulation. Like a controller, it has its own workspace. It knows
-/// which passive constraints are active.
+/// which passive constraints are active, except those of ServoDrive::unknown.
 class CONSTRAINED_DYNAMICS_EXPORT ServoInputLaw : public InputLaw
 {
 public:
@@ -42,8 +46,8 @@ public:
     long stopped = 0;  ///< of the limited ones: position or velocity limits could not be kept
   };
 
-  /// @throw std::invalid_argument for a null law, a wrong number of references, or a time that is
-  /// negative or not finite.
+  /// @throw std::invalid_argument for a null law, a wrong number of references, a time that is
+  /// negative or not finite, or an unknown constraint that the passive set does not have.
   explicit ServoInputLaw(std::shared_ptr<const ServoLaw> law, ServoDrive drive = {});
   ~ServoInputLaw() override;
 
@@ -68,6 +72,7 @@ private:
   std::shared_ptr<const ServoLaw> law_;
   ServoDrive drive_;
   ServoWorkspace workspace_;
+  std::vector<int> known_;                            // constraints whose activity is observed
   std::vector<std::unique_ptr<SmoothStart>> starts_;  // null: at once
   Counts counts_;
   Status last_status_ = Status::kOk;
