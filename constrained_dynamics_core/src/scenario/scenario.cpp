@@ -55,6 +55,10 @@ const std::shared_ptr<const Dynamics> & Scenario::dynamics() const { return impl
 const System & Scenario::system() const { return impl_->dynamics->system(); }
 const std::shared_ptr<const ContactSet> & Scenario::contacts() const { return impl_->contacts; }
 const std::vector<ScheduledChange> & Scenario::scheduled_changes() const { return impl_->changes; }
+const RobotProfile * Scenario::profile() const
+{
+  return impl_->profile ? &*impl_->profile : nullptr;
+}
 const State & Scenario::initial() const { return impl_->initial; }
 const RunSettings & Scenario::run() const { return impl_->run; }
 const std::vector<std::string> & Scenario::warnings() const { return impl_->warnings; }
