@@ -54,6 +54,7 @@ install(FILES
 install(FILES test/support/allocation_counter.cpp test/support/allocation_counter.hpp test/support/plant.hpp
   DESTINATION ${CD_TESTING_DIR}/support)
 install(FILES test/data/arm_on_wall.yaml test/data/arm_on_wall.urdf DESTINATION ${CD_TESTING_DIR}/data)
+install(DIRECTORY test/data/profiles DESTINATION ${CD_TESTING_DIR}/data)
 
 # What ROS 2 tools look for: the manifest, and an entry of that name in the index of packages.
 install(FILES package.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/constrained_dynamics_core)

@@ -82,7 +82,8 @@ void read_known_parameters(cd::SetupFiles & files)
 {
   const std::map<std::string, std::string> own = {
     {"ServoConstraintController", "servo_constraint_controller_parameters"},
-    {"ConstraintForceBroadcaster", "constraint_force_broadcaster_parameters"}};
+    {"ConstraintForceBroadcaster", "constraint_force_broadcaster_parameters"},
+    {"ExternalForceBroadcaster", "external_force_broadcaster_parameters"}};
   for (const auto & [kind, name] : own)
   {
     std::vector<cd::TextTree> trees;

@@ -231,6 +231,10 @@ std::string scenario_text(const ScenarioSource & source)
     constrained_dynamics::use_robot_description(source.robot_description, root);
   }
   constrained_dynamics::merge_scenario(parameters, root);
+  if (!source.profile.empty())
+  {
+    constrained_dynamics::use_robot_profile(resolve_uri(source.profile), root);
+  }
   if (source.without_controls)
   {
     constrained_dynamics::remove_controls(root);

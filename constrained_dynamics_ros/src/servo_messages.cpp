@@ -82,7 +82,7 @@ constrained_dynamics_msgs::msg::ServoState make_servo_message(const ServoLaw & l
   message.names = law.passive().system().input_names();
   const std::size_t count = message.names.size();
   for (std::vector<double> * values :
-       {&message.torques, &message.commanded, &message.requested, &message.granted,
+       {&message.torques, &message.commanded, &message.drives, &message.requested, &message.granted,
         &message.particular, &message.null_part})
   {
     values->resize(count, 0.0);
@@ -118,6 +118,10 @@ void write_servo(
   message.compute_time = cycle.compute_time;
   message.violation = cycle.violation;
   write_values(commanded, message.commanded);
+  if (cycle.drives)
+  {
+    write_values(*cycle.drives, message.drives);
+  }
   if (cycle.runtime)
   {
     write_values(cycle.runtime->requested(), message.requested);

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include <constrained_dynamics/model/rigid_body_system.hpp>
 #include <lifecycle_msgs/msg/state.hpp>
 
 using constrained_dynamics::Scenario;
@@ -179,6 +181,40 @@ TEST_F(MonitorTest, when_crank_is_measured_expect_passive_joints_and_forces_of_t
   const auto & expected = simulation->workspace().solution().multipliers;
   EXPECT_NEAR(forces.constraints.at(0).rows.at(0).multiplier, expected(0), 1e-6);
   EXPECT_NEAR(forces.constraints.at(0).rows.at(1).multiplier, expected(1), 1e-6);
+}
+
+TEST_F(MonitorTest, when_a_profile_says_that_efforts_lack_gravity_expect_the_forces_of_the_core)
+{
+  const Scenario driven = Scenario::load(
+    std::string(CD_CONFIG_DIR) + "/scenarios/four_bar.yaml", {"system.actuated=[crank]"});
+  constrained_dynamics::Workspace workspace(*driven.dynamics(), driven.initial());
+  Eigen::VectorXd weight(3);
+  driven.system().as_robot()->gravity_torque(workspace.system_data(), weight);
+  const Eigen::VectorXd effort = Eigen::VectorXd::Constant(1, 7.0);
+  ASSERT_EQ(driven.dynamics()->solve(effort, workspace), constrained_dynamics::Status::kOk);
+  for (const bool has_profile : {true, false})
+  {
+    heard_forces_.clear();
+    Parameters parameters = loop_parameters();
+    parameters.emplace_back("robot_description", urdf_);
+    parameters.emplace_back("system.actuated", std::vector<std::string>{"crank"});
+    if (has_profile)
+    {
+      parameters.emplace_back(
+        "profile", std::string(CD_DATA_DIR) + "/profiles/crank_adds_gravity.yaml");
+    }
+    start(parameters);
+    activate();
+    JointState message = crank_message();
+    message.effort = {effort(0) - weight(0)};
+    ASSERT_TRUE(send_until(message, [&] { return !heard_forces_.empty(); }));
+    const double error = heard_forces_.back().constraints.at(0).rows.at(0).multiplier -
+                         workspace.solution().multipliers(0);
+    EXPECT_EQ(std::abs(error) < 1e-6, has_profile) << error;
+    executor_.remove_node(monitor_->get_node_base_interface());
+    monitor_.reset();
+    until([] { return false; }, 0.5);  // what was on its way
+  }
 }
 
 TEST_F(MonitorTest, when_description_comes_by_topic_expect_it_to_wait_and_then_work)

@@ -3,6 +3,7 @@
 
 #include "constrained_dynamics_controllers/constraint_controller.hpp"
 
+#include <cmath>
 #include <exception>
 #include <sstream>
 #include <stdexcept>
@@ -85,9 +86,9 @@ void ConstraintController::build()
     throw std::invalid_argument("parameter 'update_rate' is 0; allowed: above 0");
   }
   period_ = 1.0 / get_update_rate();
-  scenario_ = std::make_unique<const constrained_dynamics::Scenario>(load_controller_scenario(
-    *node, model_.scenario, get_robot_description(), model_.joints, uses_servo()));
-  if (!uses_servo() && scenario_->dynamics()->constraints().size() == 0)
+  scenario_ = std::make_unique<const constrained_dynamics::Scenario>(
+    load_controller_scenario(*node, model_, get_robot_description(), uses_servo()));
+  if (needs_constraints() && scenario_->dynamics()->constraints().size() == 0)
   {
     throw std::invalid_argument(
       "there are no constraints: parameter 'scenario' is '" + model_.scenario +
@@ -98,15 +99,33 @@ void ConstraintController::build()
   {
     RCLCPP_WARN(node->get_logger(), "%s", warning.c_str());
   }
+  check_profile();
   const constrained_dynamics::System & system = scenario_->system();
-  mapping_ =
-    std::make_unique<StateMapping>(system, measured_joints(system, model_), measures_effort());
+  mapping_ = std::make_unique<StateMapping>(
+    system, measured_joints(system, model_), measures_effort(),
+    constrained_dynamics::channel_names(profile()));
   effort_.setZero(system.input_count());
   outputs_ = ConstraintOutputs::create(node, scenario_->dynamics(), output_options(model_));
   torques_ = make_realtime_writer(
     *node, "~/torques", make_joint_message(system, joint_of_input_), model_.publish_rate);
   set_up();
   check_parameter_names();
+}
+
+void ConstraintController::check_profile() const
+{
+  if (profile() && measures_effort())
+  {
+    profile()->require_effort_contents();
+  }
+  // A hundredth covers rates that are no whole numbers.
+  const double rate = profile() ? profile()->rate : 0.0;
+  if (rate > 0.0 && std::abs(rate * period_ - 1.0) > 0.01)
+  {
+    RCLCPP_WARN(
+      get_node()->get_logger(), "profile '%s' is for cycles at %g Hz; here they are at %g Hz",
+      profile()->name.c_str(), rate, 1.0 / period_);
+  }
 }
 
 void ConstraintController::check_parameter_names()
@@ -215,6 +234,8 @@ InterfaceConfiguration ConstraintController::state_interface_configuration() con
   if (mapping_)
   {
     configuration.names = mapping_->interface_names();
+    const std::vector<std::string> more = more_state_interfaces();
+    configuration.names.insert(configuration.names.end(), more.begin(), more.end());
   }
   return configuration;
 }
@@ -222,7 +243,10 @@ InterfaceConfiguration ConstraintController::state_interface_configuration() con
 std::vector<hardware_interface::StateInterface::SharedPtr>
 ConstraintController::on_export_state_interfaces_list()
 {
-  return outputs_->make_state_interfaces(get_node()->get_name());
+  auto all = outputs_->make_state_interfaces(get_node()->get_name());
+  const auto more = make_state_interfaces();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 void ConstraintController::publish(

@@ -4,15 +4,19 @@
 #include "constrained_dynamics_controllers/constraint_force_broadcaster.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <stdexcept>
 #include <string>
 
+#include <constrained_dynamics_ros/estimate_messages.hpp>
 #include <pluginlib/class_list_macros.hpp>
+
+#include "constrained_dynamics_controllers/realtime_topics.hpp"
 
 namespace constrained_dynamics_controllers
 {
 
 using constrained_dynamics::Status;
-using controller_interface::InterfaceConfiguration;
 using controller_interface::return_type;
 
 void ConstraintForceBroadcaster::declare_parameters()
@@ -26,17 +30,96 @@ void ConstraintForceBroadcaster::set_up()
 {
   observer_ = std::make_unique<constrained_dynamics::ForceObserver>(
     scenario().dynamics(), mapping().measured_coordinates(), mapping().measured_speeds(),
-    parameters_.acceleration_filter);
+    parameters_.acceleration_filter, profile());
   scenario().switch_constraints(observer_->workspace());
   q_ = scenario().initial().q;
   u_ = scenario().initial().u;
+  set_up_sensor();
+  set_up_certificate();
 }
 
-void ConstraintForceBroadcaster::release() { observer_.reset(); }
+void ConstraintForceBroadcaster::set_up_sensor()
+{
+  const auto & given = parameters_.sensor;
+  if (given.name.empty())
+  {
+    return;
+  }
+  WrenchInput::Options options;
+  options.name = given.name;
+  options.tool.name = given.name;
+  options.tool.frame = given.frame;
+  options.tool.mass = given.tool_mass;
+  options.tool.com = Eigen::Map<const Eigen::Vector3d>(given.tool_com.data());
+  options.tool.inertia = Eigen::Map<const Eigen::Vector3d>(given.tool_inertia.data()).asDiagonal();
+  options.tare_cycles = std::max(1, static_cast<int>(std::lround(given.tare_time / period())));
+  options.publish_rate = model().publish_rate;
+  try
+  {
+    sensor_ = WrenchInput::create(*get_node(), scenario().system(), options);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    throw std::invalid_argument("parameters 'sensor.' of '" + given.name + "': " + error.what());
+  }
+}
+
+void ConstraintForceBroadcaster::set_up_certificate()
+{
+  const auto & given = parameters_.certificate;
+  if (!(given.rate > 0.0))
+  {
+    return;
+  }
+  const constrained_dynamics::System & system = scenario().system();
+  constrained_dynamics::ForceCertificateOptions options;
+  // Efforts of inverse dynamics say what the model says, and no more.
+  options.measured_efforts.assign(
+    static_cast<std::size_t>(system.input_count()), measures_effort());
+  options.effort_noise =
+    spread("certificate.effort_noise", given.effort_noise, system.input_count(), "inputs", true);
+  options.model_noise =
+    spread("certificate.model_noise", given.model_noise, system.speed_count(), "speeds", true);
+  options.frames = given.frames;
+  if (sensor_)
+  {
+    options.sensors = {
+      {parameters_.sensor.name, parameters_.sensor.frame, parameters_.sensor.force_noise,
+       parameters_.sensor.torque_noise}};
+  }
+  certificate_ =
+    std::make_unique<constrained_dynamics::ForceCertificate>(scenario().dynamics(), options);
+  observability_ = make_realtime_writer(
+    *get_node(), "~/observability",
+    constrained_dynamics_ros::make_observability_message(*certificate_, model().world_frame),
+    given.rate);
+}
+
+std::vector<std::string> ConstraintForceBroadcaster::more_state_interfaces() const
+{
+  return sensor_ ? sensor_->interface_names() : std::vector<std::string>();
+}
+
+void ConstraintForceBroadcaster::release()
+{
+  observability_.reset();
+  certificate_.reset();
+  sensor_.reset();
+  observer_.reset();
+}
 
 void ConstraintForceBroadcaster::start(const constrained_dynamics::State & state)
 {
+  if (sensor_)
+  {
+    sensor_->bind(state_interfaces_);
+  }
   observer_->start(state);
+  if (certificate_)
+  {
+    const constrained_dynamics::State at{state.time, observer_->q(), observer_->u()};
+    certificate_->start(at, false, observer_->workspace());
+  }
   const constrained_dynamics::Dynamics & dynamics = observer_->dynamics();
   if (dynamics.evaluate_rows(observer_->workspace()) == Status::kOk)
   {
@@ -49,23 +132,6 @@ constrained_dynamics::ConstraintViolation ConstraintForceBroadcaster::violation(
   return worst_violation(
     observer_->dynamics().constraints(), observer_->workspace(), model().position_tolerance,
     model().velocity_tolerance);
-}
-
-InterfaceConfiguration ConstraintForceBroadcaster::command_interface_configuration() const
-{
-  return {controller_interface::interface_configuration_type::NONE, {}};
-}
-
-std::vector<hardware_interface::CommandInterface::SharedPtr>
-ConstraintForceBroadcaster::on_export_reference_interfaces_list()
-{
-  return {};
-}
-
-return_type ConstraintForceBroadcaster::update_reference_from_subscribers(
-  const rclcpp::Time &, const rclcpp::Duration &)
-{
-  return return_type::OK;
 }
 
 return_type ConstraintForceBroadcaster::update_and_write_commands(
@@ -83,6 +149,7 @@ return_type ConstraintForceBroadcaster::update_and_write_commands(
   publish(
     time, status, observer_->workspace(), observer_->q(), observer_->u(), observer_->effort(),
     false);
+  certify(time, status);
   status_.store(static_cast<int>(status), std::memory_order_relaxed);
   cycles_.fetch_add(1, std::memory_order_relaxed);
   failed_.fetch_add(has_output(status) ? 0 : 1, std::memory_order_relaxed);
@@ -91,21 +158,43 @@ return_type ConstraintForceBroadcaster::update_and_write_commands(
   return return_type::OK;
 }
 
+void ConstraintForceBroadcaster::certify(const rclcpp::Time & time, Status solved) noexcept
+{
+  Status status = solved;
+  if (sensor_ && has_output(solved))
+  {
+    status = sensor_->update(
+      time, period(), observer_->workspace().system_data(), observer_->acceleration());
+  }
+  if (!certificate_ || !observability_->is_due(period()))
+  {
+    return;
+  }
+  if (has_output(solved) && has_output(status))
+  {
+    status = certificate_->update(
+      observer_->effort(), sensor_ ? sensor_->wrench() : no_readings_, nullptr,
+      observer_->workspace());
+  }
+  constrained_dynamics_ros::write_observability(
+    time, cycles_.load(std::memory_order_relaxed) + 1, status, *certificate_,
+    observability_->message());
+  observability_->send();
+}
+
 void ConstraintForceBroadcaster::diagnose(diagnostic_msgs::msg::DiagnosticStatus & status)
 {
-  const Status last = static_cast<Status>(status_.load());
   const bool active = is_running();
-  status.message = active ? std::string("status ") + constrained_dynamics::to_string(last)
-                          : std::string("inactive");
-  status.level = !active || last == Status::kOk ? diagnostic_msgs::msg::DiagnosticStatus::OK
-                 : has_output(last)             ? diagnostic_msgs::msg::DiagnosticStatus::WARN
-                                                : diagnostic_msgs::msg::DiagnosticStatus::ERROR;
-  add_value(status, "status", constrained_dynamics::to_string(last));
+  report_status(static_cast<Status>(status_.load()), active, status);
   add_value(status, "cycles", cycles_.load());
   add_value(status, "failed cycles", failed_.load());
   const int row = violated_row_.load();
   const std::string violated = row < 0 ? "" : scenario().dynamics()->constraints().row_name(row);
   add_value(status, "violated constraint", violated);
+  if (sensor_)
+  {
+    add_value(status, "force/torque sensor", sensor_->tare_state());
+  }
   if (active && !violated.empty())
   {
     status.level = std::max(status.level, diagnostic_msgs::msg::DiagnosticStatus::WARN);

@@ -14,9 +14,6 @@ using constrained_dynamics::Constraint;
 using constrained_dynamics::Workspace;
 using hardware_interface::StateInterface;
 
-namespace
-{
-
 StateInterface::SharedPtr make_state_interface(const std::string & prefix, const std::string & name)
 {
   hardware_interface::InterfaceInfo info;
@@ -25,8 +22,6 @@ StateInterface::SharedPtr make_state_interface(const std::string & prefix, const
   info.initial_value = "0.0";
   return std::make_shared<StateInterface>(hardware_interface::InterfaceDescription(prefix, info));
 }
-
-}  // namespace
 
 ConstraintOutputs::ConstraintOutputs(
   const rclcpp_lifecycle::LifecycleNode::SharedPtr & node,
@@ -81,8 +76,7 @@ std::vector<StateInterface::SharedPtr> ConstraintOutputs::make_state_interfaces(
     const std::string prefix = controller + "/" + constraint.name();
     if (!constraint.wrench_bodies().empty())
     {
-      for (const char * name :
-           {"force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z"})
+      for (const char * name : kWrenchParts)
       {
         interfaces_.push_back(make_state_interface(prefix, name));
       }

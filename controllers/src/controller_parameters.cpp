@@ -76,11 +76,12 @@ void declare_scenario_parameters(rclcpp_lifecycle::LifecycleNode & node)
 }
 
 constrained_dynamics::Scenario load_controller_scenario(
-  rclcpp_lifecycle::LifecycleNode & node, const std::string & file,
-  const std::string & robot_description, const std::vector<std::string> & joints, bool with_servo)
+  rclcpp_lifecycle::LifecycleNode & node, const model_parameters::Params & model,
+  const std::string & robot_description, bool with_servo)
 {
   constrained_dynamics_ros::ScenarioSource source;
-  source.file = file;
+  source.file = model.scenario;
+  source.profile = model.profile;
   source.robot_description = robot_description;
   source.without_controls = !with_servo;
   for (const auto & [name, value] : node.get_node_parameters_interface()->get_parameter_overrides())
@@ -90,9 +91,9 @@ constrained_dynamics::Scenario load_controller_scenario(
       source.parameters[name] = node.get_parameter(name).get_parameter_value();
     }
   }
-  if (!joints.empty() && source.parameters.count("system.actuated") == 0)
+  if (!model.joints.empty() && source.parameters.count("system.actuated") == 0)
   {
-    source.parameters["system.actuated"] = rclcpp::ParameterValue(joints);
+    source.parameters["system.actuated"] = rclcpp::ParameterValue(model.joints);
   }
   // The state is measured; what the scenario says about it is at most a guess.
   constrained_dynamics::ScenarioLoadOptions options;

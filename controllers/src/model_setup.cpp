@@ -3,6 +3,9 @@
 
 #include "constrained_dynamics_controllers/model_setup.hpp"
 
+#include <sstream>
+#include <stdexcept>
+
 #include <constrained_dynamics_ros/force_messages.hpp>
 #include <constrained_dynamics_ros/marker_parameters.hpp>
 
@@ -25,6 +28,48 @@ std::vector<std::string> measured_joints(
   std::vector<std::string> joints = system.input_names();
   joints.insert(joints.end(), parameters.passive_joints.begin(), parameters.passive_joints.end());
   return joints;
+}
+
+Eigen::VectorXd spread(
+  const std::string & name, const std::vector<double> & values, Eigen::Index count,
+  const std::string & of, bool may_be_zero)
+{
+  if (values.empty())
+  {
+    return {};
+  }
+  std::ostringstream message;
+  if (values.size() != 1 && static_cast<Eigen::Index>(values.size()) != count)
+  {
+    message << "parameter '" << name << "' has " << values.size()
+            << " values; allowed: none, one, or one for each of the " << count << " " << of;
+    throw std::invalid_argument(message.str());
+  }
+  Eigen::VectorXd result(count);
+  for (Eigen::Index i = 0; i < count; ++i)
+  {
+    result(i) = values[values.size() == 1 ? 0 : static_cast<std::size_t>(i)];
+    if (!(result(i) > 0.0 || (may_be_zero && result(i) == 0.0)))
+    {
+      message << "parameter '" << name << "' has the value " << result(i)
+              << "; allowed: " << (may_be_zero ? "0 and above" : "above 0");
+      throw std::invalid_argument(message.str());
+    }
+  }
+  return result;
+}
+
+void report_status(
+  constrained_dynamics::Status last, bool is_active,
+  diagnostic_msgs::msg::DiagnosticStatus & status)
+{
+  using constrained_dynamics::Status;
+  using diagnostic_msgs::msg::DiagnosticStatus;
+  status.message = is_active ? std::string("status ") + to_string(last) : std::string("inactive");
+  status.level = !is_active || last == Status::kOk ? DiagnosticStatus::OK
+                 : has_output(last)                ? DiagnosticStatus::WARN
+                                                   : DiagnosticStatus::ERROR;
+  add_value(status, "status", to_string(last));
 }
 
 sensor_msgs::msg::JointState make_joint_message(

@@ -11,7 +11,6 @@
 #include <string>
 
 #include <constrained_dynamics_ros/servo_messages.hpp>
-#include <hardware_interface/types/hardware_interface_type_values.hpp>
 #include <pluginlib/class_list_macros.hpp>
 
 #include "constrained_dynamics_controllers/realtime_topics.hpp"
@@ -77,9 +76,12 @@ void ServoConstraintController::set_up()
     servo_.sample_period > 0.0
       ? servo_.sample_period
       : hardware_period(get_robot_description(), measured_joints(scenario().system(), model()));
+  drives_ = std::make_unique<DriveCommands>(
+    profile(), scenario().system(), constrained_dynamics::servo_fallback(servo_.fallback),
+    period());
   runtime_ = std::make_unique<constrained_dynamics::ServoRuntime>(
     *law, *scenario().servo_drive(),
-    command_limits(servo_, scenario().system(), get_hard_joint_limits()),
+    command_limits(servo_, scenario().system(), get_hard_joint_limits(), profile()),
     mapping().measured_coordinates(), mapping().measured_speeds(),
     runtime_options(servo_, model(), period(), sample_period));
   scenario().switch_constraints(runtime_->servo().dynamics());
@@ -92,6 +94,7 @@ void ServoConstraintController::set_up()
   preparation_ = std::make_unique<BackgroundJob>([this] { runtime_->prepare(); });
   granted_ = runtime_->command();
   rest_ = granted_;
+  measured_ = granted_;
   gains_ =
     std::make_unique<LiveGains>(node, runtime_->shared_law(), std::max(period(), sample_period));
   inbox_ = std::make_unique<ReferenceInbox>(
@@ -113,13 +116,14 @@ void ServoConstraintController::release()
   gains_.reset();
   preparation_.reset();  // before what it works on
   runtime_.reset();
+  drives_.reset();
 }
 
 void ServoConstraintController::start(const constrained_dynamics::State & state)
 {
   bind_commands();
   preparation_->wait();  // of an activation just before
-  runtime_->begin(state, mapping().has_effort() ? &effort() : nullptr);
+  begin(state);
   tell_violation(
     worst_violation(
       runtime_->law().passive().constraints(), runtime_->servo().dynamics(),
@@ -133,6 +137,25 @@ void ServoConstraintController::start(const constrained_dynamics::State & state)
     reference_interfaces_of_tasks_->clear();
   }
   preparation_->start();
+}
+
+void ServoConstraintController::begin(const constrained_dynamics::State & state)
+{
+  if (!mapping().has_effort())
+  {
+    runtime_->begin(state);
+    return;
+  }
+  measured_ = effort();
+  if (profile())
+  {
+    runtime_->begin(state);  // completes the state, at which the drives' own terms are known
+    if (!drives_->read(runtime_->servo().dynamics().system_data(), measured_))
+    {
+      throw std::invalid_argument("measured efforts cannot be converted by the profile");
+    }
+  }
+  runtime_->begin(state, &measured_);
 }
 
 void ServoConstraintController::bind_commands()
@@ -153,18 +176,37 @@ void ServoConstraintController::bind_commands()
 
 void ServoConstraintController::fill_commands()
 {
-  const bool has_rest = runtime_->find_rest_effort(rest_);
+  if (!runtime_->find_rest_effort(rest_))
+  {
+    rest_.setZero();
+  }
+  drives_->convert_at_rest(
+    runtime_->servo().dynamics().system_data(), mapping().has_effort() ? measured_ : rest_);
+  Eigen::VectorXd held = drives_->command();
   for (std::size_t i = 0; i < command_of_input_.size(); ++i)
   {
-    auto & interface = command_interfaces_[command_of_input_[i]];
     const auto k = static_cast<Eigen::Index>(i);
-    const double value = mapping().has_effort() ? effort()(k) : has_rest ? rest_(k) : 0.0;
-    if (!std::isfinite(read_command(interface)) && !interface.set_value(value))
+    const double before = read_command(command_interfaces_[command_of_input_[i]]);
+    if (std::isfinite(before))
     {
-      RCLCPP_WARN(
-        get_node()->get_logger(), "command interface '%s' did not take %g",
-        interface.get_name().c_str(), value);
+      held(k) = before;
     }
+    else
+    {
+      write_or_warn(i, held(k));
+    }
+  }
+  drives_->start_from(held);
+}
+
+void ServoConstraintController::write_or_warn(std::size_t input, double value)
+{
+  auto & interface = command_interfaces_[command_of_input_[input]];
+  if (!interface.set_value(value))
+  {
+    RCLCPP_WARN(
+      get_node()->get_logger(), "command interface '%s' did not take %g",
+      interface.get_name().c_str(), value);
   }
 }
 
@@ -179,20 +221,11 @@ void ServoConstraintController::stop()
   {
     return;  // commands stay as they are
   }
-  if (servo_.deactivation == "zero" || !runtime_->find_rest_effort(rest_))
-  {
-    rest_.setZero();
-  }
+  const bool has_rest = servo_.deactivation != "zero" && runtime_->find_rest_effort(rest_);
+  drives_->convert_at_rest(runtime_->servo().dynamics().system_data(), rest_);
   for (std::size_t i = 0; i < command_of_input_.size(); ++i)
   {
-    auto & interface = command_interfaces_[command_of_input_[i]];
-    const double value = rest_(static_cast<Eigen::Index>(i));
-    if (!interface.set_value(value))
-    {
-      RCLCPP_WARN(
-        get_node()->get_logger(), "command interface '%s' did not take %g",
-        interface.get_name().c_str(), value);
-    }
+    write_or_warn(i, has_rest ? drives_->command()(static_cast<Eigen::Index>(i)) : 0.0);
   }
 }
 
@@ -202,11 +235,11 @@ InterfaceConfiguration ServoConstraintController::command_interface_configuratio
 {
   InterfaceConfiguration configuration;
   configuration.type = controller_interface::interface_configuration_type::INDIVIDUAL;
-  if (has_scenario())
+  if (has_scenario() && drives_)
   {
     for (const std::string & name : scenario().system().input_names())
     {
-      configuration.names.push_back(name + "/" + hardware_interface::HW_IF_EFFORT);
+      configuration.names.push_back(name + "/" + drives_->interface());
     }
   }
   return configuration;
@@ -273,6 +306,7 @@ return_type ServoConstraintController::update_and_write_commands(
   read_granted();
   const double elapsed = 1e-9 * static_cast<double>(period.nanoseconds());
   const constrained_dynamics::ServoCycleReport report = runtime_->step(elapsed, q_, u_);
+  drives_->convert(*runtime_, report);
   if (!write_command())
   {
     health_.count_unwritten();
@@ -293,13 +327,14 @@ void ServoConstraintController::read_granted() noexcept
     granted_(static_cast<Eigen::Index>(i)) =
       read_command(command_interfaces_[command_of_input_[i]]);
   }
+  drives_->restore(granted_);
   runtime_->set_granted(granted_);
 }
 
 bool ServoConstraintController::write_command() noexcept
 {
   bool written = true;
-  const Eigen::VectorXd & command = runtime_->command();
+  const Eigen::VectorXd & command = drives_->command();
   for (Eigen::Index i = 0; i < command.size(); ++i)
   {
     const std::size_t interface = command_of_input_[static_cast<std::size_t>(i)];
@@ -324,7 +359,7 @@ void ServoConstraintController::publish_cycle(
     constrained_dynamics_ros::write_servo(
       time,
       {counts.cycles, to_string(report.mode), status, compute_time, report.violation.ratio,
-       runtime_.get()},
+       &drives_->command(), runtime_.get()},
       runtime_->law(), runtime_->servo(), runtime_->command(), servo_state_->message());
     servo_state_->send();
   }

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
-#include <sstream>
-#include <stdexcept>
 #include <vector>
 
 #include <constrained_dynamics/model/rigid_body_system.hpp>
 #include <hardware_interface/component_parser.hpp>
+
+#include "constrained_dynamics_controllers/model_setup.hpp"
 
 namespace constrained_dynamics_controllers
 {
@@ -23,44 +23,43 @@ namespace
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// One number for each input.
-Eigen::VectorXd spread(
-  const std::string & name, const std::vector<double> & values, Eigen::Index count)
+/// Tightens limits to those of a profile.
+void apply_profile(
+  const constrained_dynamics::RobotProfile & profile, const System & system,
+  constrained_dynamics::InputLimits & limits)
 {
-  if (values.empty())
+  if (limits.rate.size() == 0)
   {
-    return {};
+    limits.rate = Eigen::VectorXd::Constant(system.input_count(), kInfinity);
   }
-  std::ostringstream message;
-  if (values.size() != 1 && static_cast<Eigen::Index>(values.size()) != count)
+  for (const constrained_dynamics::ProfileJoint & joint : profile.joints)
   {
-    message << "parameter '" << name << "' has " << values.size()
-            << " values; allowed: none, one, or one for each of the " << count << " inputs";
-    throw std::invalid_argument(message.str());
-  }
-  Eigen::VectorXd result(count);
-  for (Eigen::Index i = 0; i < count; ++i)
-  {
-    result(i) = values[values.size() == 1 ? 0 : static_cast<std::size_t>(i)];
-    if (!(result(i) > 0.0))
+    const auto & names = system.input_names();
+    const auto found = std::find(names.begin(), names.end(), joint.name);
+    if (found == names.end())
     {
-      message << "parameter '" << name << "' has the value " << result(i) << "; allowed: above 0";
-      throw std::invalid_argument(message.str());
+      continue;
+    }
+    const Eigen::Index i = found - names.begin();
+    limits.rate(i) = std::min(limits.rate(i), joint.effort_rate_limit);
+    if (profile.command_adds && !profile.command_adds->gravity)
+    {
+      limits.upper(i) = std::min(limits.upper(i), joint.effort_limit);
     }
   }
-  return result;
 }
 
 }  // namespace
 
 constrained_dynamics::InputLimits command_limits(
   const servo_constraint_controller::Params & parameters, const System & system,
-  const std::unordered_map<std::string, joint_limits::JointLimits> & hard)
+  const std::unordered_map<std::string, joint_limits::JointLimits> & hard,
+  const constrained_dynamics::RobotProfile * profile)
 {
   const Eigen::Index count = system.input_count();
   constrained_dynamics::InputLimits limits;
-  limits.rate = spread("torque_rate", parameters.torque_rate, count);
-  limits.upper = spread("effort_limits", parameters.effort_limits, count);
+  limits.rate = spread("torque_rate", parameters.torque_rate, count, "inputs", false);
+  limits.upper = spread("effort_limits", parameters.effort_limits, count, "inputs", false);
   if (limits.upper.size() == 0)
   {
     limits.upper = Eigen::VectorXd::Constant(count, kInfinity);
@@ -80,6 +79,10 @@ constrained_dynamics::InputLimits command_limits(
         tighten(robot->limits()[static_cast<std::size_t>(robot->coordinate_index(name))].effort);
       }
     }
+  }
+  if (profile)
+  {
+    apply_profile(*profile, system, limits);
   }
   limits.lower = -limits.upper;
   return limits;

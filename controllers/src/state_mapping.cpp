@@ -31,8 +31,8 @@ double read_value(const hardware_interface::LoanedStateInterface & interface) no
 
 StateMapping::StateMapping(
   const constrained_dynamics::System & system, const std::vector<std::string> & joints,
-  bool with_effort)
-: channels_(system, joints, with_effort), bound_(channels_.names().size(), 0)
+  bool with_effort, const constrained_dynamics::ChannelNames & channels)
+: channels_(system, joints, with_effort, channels), bound_(channels_.names().size(), 0)
 {
 }
 

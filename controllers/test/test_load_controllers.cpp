@@ -53,15 +53,19 @@ TEST(Plugins, when_a_controller_manager_loads_them_expect_controllers)
     manager.load_controller(
       "broadcaster", "constrained_dynamics_controllers/ConstraintForceBroadcaster"),
     nullptr);
+  EXPECT_NE(
+    manager.load_controller(
+      "external", "constrained_dynamics_controllers/ExternalForceBroadcaster"),
+    nullptr);
 }
 
-TEST(Plugins, when_a_controller_manager_runs_them_expect_both_active)
+TEST(Plugins, when_a_controller_manager_runs_them_expect_all_active)
 {
   const auto executor = std::make_shared<rclcpp::executors::SingleThreadedExecutor>();
   controller_manager::ControllerManager manager(
     executor, four_bar_description(), true, "test_controller_manager");
   const std::string parameters = std::string(DATA_FOLDER) + "/four_bar_controllers.yaml";
-  for (const char * name : {"servo", "broadcaster"})
+  for (const char * name : {"servo", "broadcaster", "external"})
   {
     manager.set_parameter(
       rclcpp::Parameter(std::string(name) + ".params_file", std::vector<std::string>{parameters}));
@@ -70,16 +74,20 @@ TEST(Plugins, when_a_controller_manager_runs_them_expect_both_active)
     manager.load_controller("servo", "constrained_dynamics_controllers/ServoConstraintController");
   const auto broadcaster = manager.load_controller(
     "broadcaster", "constrained_dynamics_controllers/ConstraintForceBroadcaster");
+  const auto external = manager.load_controller(
+    "external", "constrained_dynamics_controllers/ExternalForceBroadcaster");
   ASSERT_NE(servo, nullptr);
   ASSERT_NE(broadcaster, nullptr);
+  ASSERT_NE(external, nullptr);
   ASSERT_EQ(manager.configure_controller("servo"), controller_interface::return_type::OK);
   ASSERT_EQ(manager.configure_controller("broadcaster"), controller_interface::return_type::OK);
+  ASSERT_EQ(manager.configure_controller("external"), controller_interface::return_type::OK);
   auto switching = std::async(
     std::launch::async,
     [&]
     {
       return manager.switch_controller(
-        {"servo", "broadcaster"}, {},
+        {"servo", "broadcaster", "external"}, {},
         controller_manager_msgs::srv::SwitchController::Request::STRICT, true,
         rclcpp::Duration::from_seconds(5.0));
     });
@@ -98,6 +106,7 @@ TEST(Plugins, when_a_controller_manager_runs_them_expect_both_active)
   EXPECT_EQ(servo->get_lifecycle_state().id(), lifecycle_msgs::msg::State::PRIMARY_STATE_ACTIVE);
   EXPECT_EQ(
     broadcaster->get_lifecycle_state().id(), lifecycle_msgs::msg::State::PRIMARY_STATE_ACTIVE);
+  EXPECT_EQ(external->get_lifecycle_state().id(), lifecycle_msgs::msg::State::PRIMARY_STATE_ACTIVE);
 }
 
 int main(int argc, char ** argv)

@@ -20,6 +20,11 @@ MonitoredSystem::MonitoredSystem(Scenario scenario, const Options & options)
   inverse_dynamics_(scenario_.dynamics()),
   state_(scenario_.initial())
 {
+  if (scenario_.profile() && options_.use_effort)
+  {
+    drives_ = std::make_unique<DriveConversion>(*scenario_.profile(), scenario_.system());
+    scenario_.profile()->require_effort_contents();
+  }
   scenario_.switch_constraints(workspace_);
   acceleration_.setZero(state_.u.size());
   inputs_.setZero(scenario_.system().input_count());
@@ -124,6 +129,13 @@ Status MonitoredSystem::find_inputs(JointReadings::Time now, const State & state
   solved_speeds_ = state.u;
   has_measured_effort_ =
     options_.use_effort && readings_.read_effort(now, inputs_) && inputs_.size() > 0;
+  if (has_measured_effort_ && drives_)
+  {
+    const Status status = dynamics().set_state(state.time, state.q, state.u, workspace_);
+    return status == Status::kOk
+             ? drives_->net_effort(workspace_.system_data(), inputs_, acceleration_, inputs_)
+             : status;
+  }
   if (has_measured_effort_)
   {
     return Status::kOk;

@@ -298,6 +298,7 @@ void build_parts(
     read_stabilisation(section("stabilisation"), out.run.integration.step);
 
   const ScenarioSystem system = build_system(root.at("system"), initial);
+  out.profile = system.profile;
   out.warnings = read_warnings(root, system);
   const ConstraintSet set = build_rows(root, system, out);
   const std::unique_ptr<const SignalNames> of_state = signal_names(root, set, SignalScope::kState);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <stdexcept>
 #include <utility>
 
@@ -257,6 +258,16 @@ void use_robot_description(const std::string & description, TextTree & root)
     robot->erase(key);
   }
   robot->at(robot_key(description)) = TextTree::value(without_formulas(description));
+}
+
+void use_robot_profile(const std::string & path, TextTree & root)
+{
+  TextTree & system = root.at("system");
+  if (system.is_null())
+  {
+    system = TextTree::map();
+  }
+  system.at("profile") = TextTree::value(std::filesystem::absolute(path).string());
 }
 
 void remove_controls(TextTree & root)

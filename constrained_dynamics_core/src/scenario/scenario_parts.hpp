@@ -35,6 +35,7 @@ struct ScenarioParts
   std::shared_ptr<const SignalProgram> input_signals;  // null: none
   std::vector<int> wrenches;
   std::optional<ScenarioServo> servo;
+  std::optional<RobotProfile> profile;
   std::vector<std::string> observable_names;
   SignalProgram observables;
 };

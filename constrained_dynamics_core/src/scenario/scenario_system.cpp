@@ -200,12 +200,12 @@ void read_force_elements(const ScenarioReader & reader, SceneDescription & scene
 }
 
 /// Adds what the file of the key `profile` states about gravity, rotors and payloads.
-void apply_profile(const ScenarioReader & reader, SceneDescription & scene)
+std::optional<RobotProfile> apply_profile(const ScenarioReader & reader, SceneDescription & scene)
 {
   const auto key = reader.find("profile");
   if (!key)
   {
-    return;
+    return std::nullopt;
   }
   const RobotProfile profile = load_robot_profile(resolve_file(*key));
   if (profile.gravity && reader.has("gravity"))
@@ -214,6 +214,7 @@ void apply_profile(const ScenarioReader & reader, SceneDescription & scene)
       "the profile '" + profile.name + "' states gravity as well; allowed: one of them");
   }
   profile.apply(scene);
+  return profile;
 }
 
 ScenarioSystem build_scene(const ScenarioReader & reader)
@@ -233,7 +234,7 @@ ScenarioSystem build_scene(const ScenarioReader & reader)
   }
   scene.gravity = reader.vector_or("gravity", scene.gravity);
   read_joint_forces(reader, scene);
-  apply_profile(reader, scene);
+  std::optional<RobotProfile> profile = apply_profile(reader, scene);
   if (!scene.actuated && !loops.empty() && loops.size() == scene.robots.size())
   {
     scene.actuated.emplace();
@@ -244,6 +245,7 @@ ScenarioSystem build_scene(const ScenarioReader & reader)
   }
   read_force_elements(reader, scene);
   ScenarioSystem result;
+  result.profile = std::move(profile);
   result.wrenches = read_wrenches(reader, scene);
   try
   {

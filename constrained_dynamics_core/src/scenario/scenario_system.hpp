@@ -14,6 +14,7 @@
 #include "constrained_dynamics/model/analytic_system.hpp"
 #include "constrained_dynamics/model/control_state_system.hpp"
 #include "constrained_dynamics/model/rigid_body_system.hpp"
+#include "constrained_dynamics/servo/robot_profile.hpp"
 #include "scenario/scenario_reader.hpp"
 
 namespace constrained_dynamics
@@ -47,6 +48,7 @@ struct ScenarioSystem
   std::vector<ScenarioMultiplierForce> multiplier_forces;
   /// Constraints that files state: the robot descriptions, and those of `closed_loops`.
   std::vector<FileConstraint> file_constraints;
+  std::optional<RobotProfile> profile;  ///< that of the key `profile`
 };
 
 /// Builds the section `system`.

@@ -10,6 +10,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "constrained_dynamics/scenario/profile_file.hpp"
 #include "constrained_dynamics/scenario/scenario.hpp"
 #include "constrained_dynamics/scenario/scenario_merge.hpp"
 #include "model/xml_reader.hpp"
@@ -25,17 +26,55 @@ namespace
 {
 
 const char * const kServo = "ServoConstraintController";
+const char * const kForces = "ConstraintForceBroadcaster";
+
+/// The robot profile of a controller; without one, the names of interfaces that are usual.
+RobotProfile profile_of(
+  const SetupFiles & files, const ConfiguredController & controller, const std::string & thing,
+  SetupReport & report)
+{
+  const std::vector<std::string> named = texts_of(controller.parameters, "profile");
+  RobotProfile profile;
+  profile.command_adds.emplace();
+  profile.effort_contains.emplace();
+  try
+  {
+    return named.empty() || named.front().empty()
+             ? profile
+             : load_robot_profile(files.resolve(named.front()));
+  }
+  catch (const std::exception & error)
+  {
+    report.error(thing + ": profile", error.what());
+  }
+  return profile;
+}
 
 /// Checks that the joints named by a controller exist and have the interfaces it needs.
 void check_joints(
   const ConfiguredController & controller, const std::string & thing, const DescribedJoints & robot,
-  SetupReport & report)
+  const RobotProfile & profile, SetupReport & report)
 {
   const bool commands = controller.kind == kServo;
   const std::vector<std::string> effort = texts_of(controller.parameters, "effort");
   const bool reads_effort = commands
                               ? contains(texts_of(controller.parameters, "measured_effort"), "true")
                               : effort.empty() || effort.front() == "measured";
+  try
+  {
+    if (commands)
+    {
+      profile.require_command_terms();
+    }
+    if (reads_effort)
+    {
+      profile.require_effort_contents();
+    }
+  }
+  catch (const std::invalid_argument & error)
+  {
+    report.error(thing + ": profile", error.what());
+  }
   std::map<std::string, std::vector<std::string>> missing;  // interface → joints
   for (const char * key : {"joints", "passive_joints"})
   {
@@ -56,21 +95,23 @@ void check_joints(
       const auto found = robot.interfaces.find(joint);
       const DescribedJoints::Interfaces given =
         found != robot.interfaces.end() ? found->second : DescribedJoints::Interfaces();
-      const auto need = [&](const std::string & element, bool there)
+      const auto need = [&](const char * element, const auto & there, const std::string & name)
       {
-        if (!there)
+        if (there.count(name) == 0)
         {
-          missing[element].push_back(joint);
+          missing["<" + std::string(element) + " name=\"" + name + "\"/>"].push_back(joint);
         }
       };
-      need("<state_interface name=\"position\"/>", given.states.count("position") > 0);
-      need("<state_interface name=\"velocity\"/>", given.states.count("velocity") > 0);
-      need(
-        "<command_interface name=\"effort\"/>",
-        !(is_driven && commands) || given.commands.count("effort") > 0);
-      need(
-        "<state_interface name=\"effort\"/>",
-        !(is_driven && reads_effort) || given.states.count("effort") > 0);
+      need("state_interface", given.states, profile.position_interface);
+      need("state_interface", given.states, profile.velocity_interface);
+      if (is_driven && commands)
+      {
+        need("command_interface", given.commands, profile.command_interface);
+      }
+      if (is_driven && reads_effort)
+      {
+        need("state_interface", given.states, profile.effort_interface);
+      }
     }
   }
   for (const auto & [element, joints] : missing)
@@ -124,6 +165,11 @@ std::string scenario_text(
     }
   }
   merge_scenario(changes, root);
+  const std::vector<std::string> profile = texts_of(controller.parameters, "profile");
+  if (!profile.empty() && !profile.front().empty())
+  {
+    use_robot_profile(files.resolve(profile.front()), root);
+  }
   if (controller.kind != kServo)
   {
     remove_controls(root);
@@ -252,7 +298,7 @@ void check_scenario(
     {
       report.error(thing, "the scenario has no 'servo' tasks, so that there is nothing to command");
     }
-    if (controller.kind != kServo && scenario.dynamics()->constraints().size() == 0)
+    if (controller.kind == kForces && scenario.dynamics()->constraints().size() == 0)
     {
       report.error(thing, "the scenario has no 'constraints', so that there is no force to report");
     }
@@ -308,7 +354,8 @@ std::vector<SetupFinding> check_setup(const SetupFiles & files)
   for (const ConfiguredController & controller : read_configured_controllers(files, report))
   {
     const std::string thing = files.parameters_name + ": " + controller.name;
-    check_joints(controller, thing, robot, report);
+    const RobotProfile profile = profile_of(files, controller, thing, report);
+    check_joints(controller, thing, robot, profile, report);
     check_scenario(files, controller, robot, thing, report);
   }
   return report.take();

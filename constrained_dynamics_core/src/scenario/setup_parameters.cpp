@@ -19,8 +19,8 @@ namespace constrained_dynamics
 namespace
 {
 
-constexpr std::array<const char *, 2> kOwn = {
-  "ServoConstraintController", "ConstraintForceBroadcaster"};
+constexpr std::array<const char *, 3> kOwn = {
+  "ServoConstraintController", "ConstraintForceBroadcaster", "ExternalForceBroadcaster"};
 
 /// The map with one level for each dot in a key.
 TextTree nest(const TextTree & tree)

@@ -11,6 +11,7 @@
 
 #include "checked_values.hpp"
 #include "constrained_dynamics/formulations/multiplier_forces.hpp"
+#include "names.hpp"
 
 namespace constrained_dynamics
 {
@@ -19,15 +20,22 @@ namespace constrained_dynamics
 class SimulatedPlant::CommandLaw : public InputLaw
 {
 public:
-  CommandLaw(int input_count, std::shared_ptr<InputLaw> outside)
-  : efforts_(Eigen::VectorXd::Zero(input_count)), outside_(std::move(outside))
+  explicit CommandLaw(const Scenario & scenario)
+  : efforts_(Eigen::VectorXd::Zero(scenario.system().input_count())),
+    outside_(scenario.make_input_law()),
+    acceleration_(Eigen::VectorXd::Zero(scenario.system().speed_count()))
   {
+    if (scenario.profile() && scenario.profile()->command_adds)
+    {
+      drives_ = std::make_unique<DriveConversion>(*scenario.profile(), scenario.system());
+    }
   }
 
   Eigen::VectorXd & efforts() noexcept { return efforts_; }
 
   void start(const State & state) override
   {
+    acceleration_.setZero();
     if (outside_)
     {
       outside_->start(state);
@@ -46,18 +54,29 @@ public:
     {
       outside_->observe(workspace);
     }
+    // Drives that accelerate their rotors know the acceleration of the step before.
+    if (drives_ && workspace.solution().acceleration.allFinite())
+    {
+      acceleration_ = workspace.solution().acceleration;
+    }
   }
   Status evaluate(const System & system, SystemData & data, VectorRef inputs) noexcept
     CD_NONBLOCKING override
   {
     const Status status = outside_ ? outside_->evaluate(system, data, inputs) : Status::kOk;
+    if (drives_ && status == Status::kOk)
+    {
+      return drives_->exerted_effort(data, efforts_, acceleration_, inputs);
+    }
     inputs = efforts_;
     return status;
   }
 
 private:
   Eigen::VectorXd efforts_;
-  std::shared_ptr<InputLaw> outside_;  // external wrenches
+  std::shared_ptr<InputLaw> outside_;        // external wrenches
+  std::unique_ptr<DriveConversion> drives_;  // null: efforts are those of the model
+  Eigen::VectorXd acceleration_;
 };
 
 namespace
@@ -87,7 +106,8 @@ SimulatedPlant::SimulatedPlant(
   const SimulatedPlantOptions & options)
 : scenario_(scenario),
   options_(options),
-  law_(std::make_shared<CommandLaw>(scenario.system().input_count(), scenario.make_input_law()))
+  law_(std::make_shared<CommandLaw>(scenario)),
+  readings_(Eigen::VectorXd::Zero(scenario.system().input_count()))
 {
   const auto forces = scenario.dynamics()->formulation().multiplier_forces();
   if (forces && forces->has_target(MultiplierForceTarget::Kind::kInput))
@@ -111,6 +131,14 @@ SimulatedPlant::SimulatedPlant(
     targets_.push_back(std::make_shared<DriveTarget>());
     drives.push_back(std::make_shared<JointDrive>(
       scenario_.system(), joint, options.drive_bandwidth, targets_.back()));
+  }
+  for (const std::string & joint : driven_joints)
+  {
+    input_of_drive_.push_back(find_name(scenario_.system().input_names(), joint));
+  }
+  if (scenario_.profile() && scenario_.profile()->effort_contains)
+  {
+    sensors_ = std::make_unique<DriveConversion>(*scenario_.profile(), scenario_.system());
   }
   dynamics_ = drives.empty() ? scenario_.dynamics() : add_drives(scenario_.dynamics(), drives);
   first_drive_ = scenario_.dynamics()->constraints().size();
@@ -149,6 +177,26 @@ void SimulatedPlant::reset()
 }
 
 Eigen::VectorXd & SimulatedPlant::efforts() noexcept { return law_->efforts(); }
+
+const Eigen::VectorXd & SimulatedPlant::effort_readings() noexcept
+{
+  readings_ = simulation_->inputs();
+  for (std::size_t k = 0; k < input_of_drive_.size(); ++k)
+  {
+    if (input_of_drive_[k] >= 0 && is_driven(k))
+    {
+      readings_(input_of_drive_[k]) += drive_effort(k);
+    }
+  }
+  const Workspace & workspace = simulation_->workspace();
+  if (sensors_)
+  {
+    // Without output they stay those of the model, which is finite at every state of a simulation.
+    (void)sensors_->measured_effort(
+      workspace.system_data(), readings_, workspace.solution().acceleration, readings_);
+  }
+  return readings_;
+}
 
 void SimulatedPlant::switch_drive(std::size_t k, bool active) noexcept
 {

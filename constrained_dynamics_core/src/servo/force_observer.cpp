@@ -11,7 +11,8 @@ namespace constrained_dynamics
 
 ForceObserver::ForceObserver(
   std::shared_ptr<const Dynamics> dynamics, const std::vector<bool> & measured_coordinates,
-  const std::vector<bool> & measured_speeds, double acceleration_filter)
+  const std::vector<bool> & measured_speeds, double acceleration_filter,
+  const RobotProfile * profile)
 : dynamics_(std::move(dynamics)),
   acceleration_filter_(acceleration_filter),
   measured_coordinates_(measured_coordinates),
@@ -19,6 +20,9 @@ ForceObserver::ForceObserver(
   workspace_(Workspace::unanalysed(*dynamics_)),
   completion_(dynamics_, measured_coordinates, measured_speeds),
   inverse_dynamics_(dynamics_),
+  drives_(
+    profile ? std::make_unique<DriveConversion>(*profile, dynamics_->system())
+            : std::unique_ptr<DriveConversion>()),
   q_(dynamics_->system().neutral_coordinates()),
   u_(Eigen::VectorXd::Zero(dynamics_->system().speed_count())),
   next_q_(q_),
@@ -78,22 +82,29 @@ Status ForceObserver::update(
   }
   q_ = next_q_;
   u_ = next_u_;
-  if (effort)
+  filter_acceleration(period);
+  if (effort && !drives_)
   {
     effort_ = *effort;
+    return dynamics_->solve(time_, q_, u_, effort_, workspace_);
+  }
+  Status status = Status::kOk;
+  if (effort)
+  {
+    status = dynamics_->set_state(time_, q_, u_, workspace_);
+    if (status == Status::kOk)
+    {
+      status = drives_->net_effort(workspace_.system_data(), *effort, acceleration_, effort_);
+    }
   }
   else
   {
-    const Status status = find_effort(period);
-    if (!has_output(status))
-    {
-      return status;
-    }
+    status = inverse_dynamics_.find(time_, q_, u_, acceleration_, workspace_, effort_);
   }
-  return dynamics_->solve(time_, q_, u_, effort_, workspace_);
+  return has_output(status) ? dynamics_->solve(time_, q_, u_, effort_, workspace_) : status;
 }
 
-Status ForceObserver::find_effort(double period) noexcept CD_NONBLOCKING
+void ForceObserver::filter_acceleration(double period) noexcept CD_NONBLOCKING
 {
   if (has_last_ && period > 0.0)
   {
@@ -103,7 +114,6 @@ Status ForceObserver::find_effort(double period) noexcept CD_NONBLOCKING
   }
   last_u_ = u_;
   has_last_ = true;
-  return inverse_dynamics_.find(time_, q_, u_, acceleration_, workspace_, effort_);
 }
 
 }  // namespace constrained_dynamics

@@ -101,6 +101,26 @@ void RobotProfile::check() const
   }
 }
 
+void RobotProfile::require_command_terms() const
+{
+  if (!command_adds)
+  {
+    throw std::invalid_argument(
+      "profile '" + name + "' does not state what the drives add to a command of effort; " +
+      "allowed: 'command: adds' with a list of gravity, friction, armature, or []");
+  }
+}
+
+void RobotProfile::require_effort_contents() const
+{
+  if (!effort_contains)
+  {
+    throw std::invalid_argument(
+      "profile '" + name + "' does not state which terms a measured effort contains; " +
+      "allowed: 'state: effort_contains' with a list of gravity, friction, armature, or []");
+  }
+}
+
 void RobotProfile::apply(SceneDescription & scene) const
 {
   check();
@@ -144,7 +164,9 @@ DriveConversion::DriveConversion(RobotProfile profile, const System & system)
   }
   held_.setZero(system.speed_count());
   gravity_.setZero(system.input_count());
+  rest_ = held_;
   requested_ = gravity_;
+  offset_ = gravity_;
   granted_ = gravity_;
   last_ = gravity_;
   jacobian_.setZero(6, system.speed_count());
@@ -200,9 +222,33 @@ Status DriveConversion::check_arguments(
   return effort.allFinite() && acceleration.allFinite() ? Status::kOk : Status::kNonFiniteInput;
 }
 
+DriveConversion::Terms DriveConversion::terms_of(
+  std::size_t i, const SystemData & data,
+  const ConstVectorRef & acceleration) const noexcept CD_NONBLOCKING
+{
+  const ProfileJoint & joint = joint_of(i);
+  return {
+    gravity_(static_cast<Eigen::Index>(i)), joint.friction.effort(data.terms.speeds(speeds_[i])),
+    joint.armature * acceleration(speeds_[i])};
+}
+
 Status DriveConversion::command(
   const SystemData & data, const ConstVectorRef & effort, const ConstVectorRef & acceleration,
   double period, VectorRef out) noexcept CD_NONBLOCKING
+{
+  return send(data, effort, acceleration, period, profile_.friction_compensation, out);
+}
+
+Status DriveConversion::rest_command(
+  const SystemData & data, const ConstVectorRef & effort, double period,
+  VectorRef out) noexcept CD_NONBLOCKING
+{
+  return send(data, effort, rest_, period, 0.0, out);
+}
+
+Status DriveConversion::send(
+  const SystemData & data, const ConstVectorRef & effort, const ConstVectorRef & acceleration,
+  double period, double compensation, VectorRef out) noexcept CD_NONBLOCKING
 {
   if (!profile_.command_adds)
   {
@@ -214,19 +260,18 @@ Status DriveConversion::command(
     return status != Status::kOk ? status : Status::kNonFiniteInput;
   }
   const EffortTerms adds = *profile_.command_adds;
-  const Eigen::VectorXd & gravity = find_gravity(data);
+  find_gravity(data);
   bool is_limited = false;
   for (std::size_t i = 0; i < joints_.size(); ++i)
   {
     const Eigen::Index k = static_cast<Eigen::Index>(i);
-    const ProfileJoint & joint = profile_.joints[static_cast<std::size_t>(joints_[i])];
-    double value = effort(k);
-    value -= adds.gravity ? gravity(k) : 0.0;
-    value -= adds.armature ? joint.armature * acceleration(speeds_[i]) : 0.0;
-    value += adds.friction ? 0.0
-                           : profile_.friction_compensation *
-                               joint.friction.effort(data.terms.speeds(speeds_[i]));
-    requested_(k) = value;
+    const ProfileJoint & joint = joint_of(i);
+    const Terms terms = terms_of(i, data, acceleration);
+    // Friction is compensated once: by the drive, or by the command.
+    const EffortTerms added{adds.gravity, false, adds.armature};
+    offset_(k) = (adds.friction ? 0.0 : compensation * terms.friction) - terms.sum(added);
+    requested_(k) = effort(k) + offset_(k);
+    double value = requested_(k);
     if (has_last_ && period > 0.0)
     {
       const double step = joint.effort_rate_limit * period;
@@ -245,30 +290,73 @@ Status DriveConversion::command(
   return is_limited ? Status::kLimited : Status::kOk;
 }
 
+Status DriveConversion::exerted_effort(
+  const SystemData & data, const ConstVectorRef & command, const ConstVectorRef & acceleration,
+  VectorRef out) noexcept CD_NONBLOCKING
+{
+  if (!profile_.command_adds)
+  {
+    return Status::kDeclined;
+  }
+  const Status status = check_arguments(data, command, acceleration, out.size());
+  if (status != Status::kOk)
+  {
+    return status;
+  }
+  find_gravity(data);
+  for (std::size_t i = 0; i < joints_.size(); ++i)
+  {
+    const Eigen::Index k = static_cast<Eigen::Index>(i);
+    const double limit = joint_of(i).effort_limit;
+    const Terms terms = terms_of(i, data, acceleration);
+    granted_(k) =
+      std::clamp(command(k), -limit, limit) + terms.sum(*profile_.command_adds) - terms.friction;
+  }
+  if (!granted_.allFinite())
+  {
+    return Status::kNonFiniteResult;
+  }
+  out = granted_;
+  return Status::kOk;
+}
+
 Status DriveConversion::net_effort(
   const SystemData & data, const ConstVectorRef & measured, const ConstVectorRef & acceleration,
   VectorRef out) noexcept CD_NONBLOCKING
+{
+  return read(data, measured, acceleration, 1.0, out);
+}
+
+Status DriveConversion::measured_effort(
+  const SystemData & data, const ConstVectorRef & effort, const ConstVectorRef & acceleration,
+  VectorRef out) noexcept CD_NONBLOCKING
+{
+  return read(data, effort, acceleration, -1.0, out);
+}
+
+Status DriveConversion::read(
+  const SystemData & data, const ConstVectorRef & from, const ConstVectorRef & acceleration,
+  double sign, VectorRef out) noexcept CD_NONBLOCKING
 {
   if (!profile_.effort_contains)
   {
     return Status::kDeclined;
   }
-  const Status status = check_arguments(data, measured, acceleration, out.size());
+  const Status status = check_arguments(data, from, acceleration, out.size());
   if (status != Status::kOk)
   {
     return status;
   }
-  const EffortTerms contains = *profile_.effort_contains;
-  const Eigen::VectorXd & gravity = find_gravity(data);
+  find_gravity(data);
   for (std::size_t i = 0; i < joints_.size(); ++i)
   {
     const Eigen::Index k = static_cast<Eigen::Index>(i);
-    const ProfileJoint & joint = profile_.joints[static_cast<std::size_t>(joints_[i])];
-    double value = measured(k);
-    value += contains.gravity ? 0.0 : gravity(k);
-    value += contains.armature ? 0.0 : joint.armature * acceleration(speeds_[i]);
-    value -= contains.friction ? joint.friction.effort(data.terms.speeds(speeds_[i])) : 0.0;
-    granted_(k) = value;
+    const Terms terms = terms_of(i, data, acceleration);
+    // τ = y + gravity and rotor if y lacks them − friction if y contains it.
+    const EffortTerms contains = *profile_.effort_contains;
+    const EffortTerms lacks{!contains.gravity, false, !contains.armature};
+    const double difference = terms.sum(lacks) - (contains.friction ? terms.friction : 0.0);
+    granted_(k) = from(k) + sign * difference;
   }
   if (!granted_.allFinite())
   {

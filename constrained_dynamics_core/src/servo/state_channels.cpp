@@ -27,22 +27,33 @@ std::string list(const Names & names)
 
 }  // namespace
 
-StateChannels::StateChannels(const System & system, const Names & joints, bool with_effort)
+ChannelNames channel_names(const RobotProfile * profile)
+{
+  return profile == nullptr
+           ? ChannelNames()
+           : ChannelNames{
+               profile->position_interface, profile->velocity_interface, profile->effort_interface};
+}
+
+StateChannels::StateChannels(
+  const System & system, const Names & joints, bool with_effort, const ChannelNames & channels)
 : measured_coordinates_(static_cast<std::size_t>(system.coordinate_count()), false),
   measured_speeds_(static_cast<std::size_t>(system.speed_count()), false),
   has_effort_(with_effort)
 {
   for (const std::string & joint : joints)
   {
-    add_joint(system, joint);
+    add_joint(system, joint, channels);
   }
   for (int i = 0; with_effort && i < system.input_count(); ++i)
   {
-    add(Kind::kEffort, i, system.input_names()[static_cast<std::size_t>(i)]);
+    const std::string & input = system.input_names()[static_cast<std::size_t>(i)];
+    add(Kind::kEffort, i, input, channels.effort);
   }
 }
 
-void StateChannels::add_joint(const System & system, const std::string & joint)
+void StateChannels::add_joint(
+  const System & system, const std::string & joint, const ChannelNames & channels)
 {
   const Names & coordinates = system.coordinate_names();
   const Names & speeds = system.speed_names();
@@ -53,11 +64,11 @@ void StateChannels::add_joint(const System & system, const std::string & joint)
   {
     if (coordinate >= 0)
     {
-      add(Kind::kCoordinate, coordinate, joint);
+      add(Kind::kCoordinate, coordinate, joint, channels.position);
     }
     if (speed >= 0)
     {
-      add(Kind::kSpeed, speed, joint);
+      add(Kind::kSpeed, speed, joint, channels.velocity);
     }
     return;
   }
@@ -67,7 +78,7 @@ void StateChannels::add_joint(const System & system, const std::string & joint)
     const int part = find_name(coordinates, joint + suffix);
     if (part >= 0)
     {
-      add(Kind::kCoordinate, part, joint + suffix);
+      add(Kind::kCoordinate, part, joint + suffix, ChannelNames().position);
       found = true;
     }
   }
@@ -76,7 +87,7 @@ void StateChannels::add_joint(const System & system, const std::string & joint)
     const int part = find_name(speeds, joint + suffix);
     if (part >= 0)
     {
-      add(Kind::kSpeed, part, joint + suffix);
+      add(Kind::kSpeed, part, joint + suffix, ChannelNames().velocity);
     }
   }
   if (!found)
@@ -87,13 +98,11 @@ void StateChannels::add_joint(const System & system, const std::string & joint)
   }
 }
 
-void StateChannels::add(Kind kind, int index, const std::string & name)
+void StateChannels::add(Kind kind, int index, const std::string & name, const std::string & channel)
 {
-  const char * channel = "effort";
   if (kind != Kind::kEffort)
   {
     const bool is_speed = kind == Kind::kSpeed;
-    channel = is_speed ? "velocity" : "position";
     std::vector<bool> & measured = is_speed ? measured_speeds_ : measured_coordinates_;
     if (measured[static_cast<std::size_t>(index)])
     {

@@ -75,6 +75,7 @@ const char * const kKnown = R"(
 joints: {type: string_array}
 passive_joints: {type: string_array}
 scenario: {type: string}
+profile: {type: string}
 fallback: {type: string, validation: {one_of<>: [[hold, gravity]]}}
 torque_rate: {type: double_array}
 markers:
@@ -178,6 +179,28 @@ TEST(SetupCheck, when_the_robot_lacks_an_interface_expect_an_error_that_names_it
     texts(check_setup(files)), testing::ElementsAre(AllOf(
                                  HasSubstr("error: "), HasSubstr("joints: joint_1:"),
                                  HasSubstr("<command_interface name=\"effort\"/>"))));
+}
+
+TEST(SetupCheck, when_a_profile_names_other_interfaces_expect_these_to_be_needed)
+{
+  SetupFiles files = good_files();
+  const std::string line = "fallback: hold\n    profile: ";
+  const std::string profile = CD_TEST_DATA "/profiles/arm_adds_gravity.yaml";
+  files.parameters = with(files.parameters, "fallback: hold", line + profile);
+  EXPECT_THAT(
+    texts(check_setup(files)),
+    testing::ElementsAre(AllOf(
+      HasSubstr("error: "), HasSubstr("joint_4"), HasSubstr("command_interface name=\"torque\""))));
+  for (int i = 0; i < 4; ++i)
+  {
+    files.description = with(
+      files.description, "<command_interface name=\"effort\"/>",
+      "<command_interface name=\"torque\"/>");
+  }
+  EXPECT_THAT(texts(check_setup(files)), testing::IsEmpty());
+  files.parameters = with(files.parameters, profile, "/nowhere/arm.yaml");
+  EXPECT_THAT(
+    texts(check_setup(files), "error"), testing::Contains(HasSubstr("/nowhere/arm.yaml")));
 }
 
 TEST(SetupCheck, when_there_is_no_tag_expect_one_error)

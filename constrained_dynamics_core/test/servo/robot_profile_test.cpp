@@ -192,6 +192,17 @@ TEST(DriveConversion, when_terms_vary_expect_the_efforts_of_the_model_back)
     ASSERT_EQ(
       drives.net_effort(arm.workspace.system_data(), read, acceleration, found), Status::kOk);
     EXPECT_LT((found - effort).cwiseAbs().maxCoeff(), kDifference) << bits;
+    // The opposite directions undo both.
+    EXPECT_LT((drives.offset() - (sent - effort)).cwiseAbs().maxCoeff(), 1e-14) << bits;
+    const SystemData & data = arm.workspace.system_data();
+    ASSERT_EQ(drives.exerted_effort(data, sent, acceleration, found), Status::kOk);
+    EXPECT_LT((found - effort).cwiseAbs().maxCoeff(), 1e-13) << bits;
+    ASSERT_EQ(drives.measured_effort(data, effort, acceleration, found), Status::kOk);
+    EXPECT_LT((found - read).cwiseAbs().maxCoeff(), kDifference) << bits;
+    // At rest nothing is known of speeds: no friction, no rotor.
+    ASSERT_EQ(drives.rest_command(data, effort, 0.0, found), Status::kOk);
+    const Eigen::VectorXd carried = (terms.gravity ? 1.0 : 0.0) * gravity;
+    EXPECT_LT((found + carried - effort).cwiseAbs().maxCoeff(), kDifference) << bits;
   }
 }
 

@@ -56,6 +56,11 @@ TEST(StateChannels, when_joints_and_efforts_are_measured_expect_names_and_places
   EXPECT_EQ(q, Eigen::Vector4d(3.0, 0.0, 1.0, 0.0));
   EXPECT_EQ(u, Eigen::Vector4d(4.0, 0.0, 2.0, 0.0));
   EXPECT_EQ(effort, Eigen::Vector4d(5.0, 6.0, 7.0, 8.0));
+  const StateChannels named(scenario.system(), {"joint_3"}, true, {"angle", "speed", "torque"});
+  EXPECT_THAT(
+    named.names(), ElementsAre(
+                     "joint_3/angle", "joint_3/speed", "joint_1/torque", "joint_2/torque",
+                     "joint_3/torque", "joint_4/torque"));
 }
 
 TEST(StateChannels, when_names_are_wrong_expect_them_in_the_message)

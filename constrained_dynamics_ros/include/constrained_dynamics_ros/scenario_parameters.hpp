@@ -44,6 +44,9 @@ struct ScenarioSource
   /// Strings that begin with [ or { are YAML, for lists of lists: "[[0, 0], [1, 0]]"; so is a
   /// string that stands for a whole section (`constraints`).
   ParameterMap parameters;
+  /// Robot profile (doc/robots.md of the core): a path or package://…; empty: that of the scenario,
+  /// if it has one.
+  std::string profile;
   /// Leaves out what drives the system (`inputs`, `servo`, `servo_law`, `initial.servo`), for a
   /// plant whose inputs come from elsewhere.
   bool without_controls = false;

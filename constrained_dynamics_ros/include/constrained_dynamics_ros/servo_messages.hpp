@@ -31,6 +31,8 @@ struct ServoCycle
   constrained_dynamics::Status status = constrained_dynamics::Status::kOk;
   double compute_time = 0.0;  ///< [s]
   double violation = 0.0;     ///< ConstraintViolation::ratio
+  /// What the drives receive (l); null: that is left alone.
+  const Eigen::VectorXd * drives = nullptr;
   /// Knows what tasks follow, and what was requested and granted; null: that is left alone.
   const constrained_dynamics::ServoRuntime * runtime = nullptr;
 };

@@ -98,7 +98,7 @@ CallbackReturn ConstrainedSystem::on_configure(const rclcpp_lifecycle::State &)
     {
       for (std::size_t i = 0; i < kCommands.size(); ++i)
       {
-        if (handle->get_name() == joint.name + "/" + kCommands[i].first)
+        if (handle->get_name() == joint.name + "/" + impl_->interfaces.names.commands[i])
         {
           joint.commands[i] = handle;
         }
@@ -201,7 +201,7 @@ return_type ConstrainedSystem::read(const rclcpp::Time &, const rclcpp::Duration
   if (impl.is_running())
   {
     status = impl.plant->advance(
-      period.seconds(), impl.parameters.delay > 0.0,
+      period.seconds(), impl.delay() > 0.0,
       [&impl]() noexcept
       {
         impl.collect();
@@ -228,7 +228,7 @@ return_type ConstrainedSystem::write(const rclcpp::Time &, const rclcpp::Duratio
   {
     for (std::size_t i = 0; i < kCommands.size(); ++i)
     {
-      const Command command = kCommands[i].second;
+      const Command command = kCommands[i];
       if ((joint.claimed & command) == 0)
       {
         continue;

@@ -113,6 +113,7 @@ HardwareParameters read_hardware_parameters(
   HardwareParameters out;
   const std::map<std::string, std::function<void(Text, Text)>> readers = {
     {"scenario", [&](Text, Text text) { out.scenario = text; }},
+    {"profile", [&](Text, Text text) { out.profile = text; }},
     {"step", [&](Text name, Text text) { out.step = read_number(name, text, 0.0, false); }},
     {"largest_period",
      [&](Text name, Text text) { out.largest_period = read_number(name, text, 0.0, false); }},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -19,13 +20,14 @@ struct HardwareParameters
 {
   std::string scenario;        ///< file
   ParameterMap scenario_keys;  ///< sections and keys of scenarios
+  std::string profile;         ///< file
   double step = 0.0;           ///< [s]; 0: that of the scenario
   double largest_period = 0.1;
   double drive_bandwidth = 100.0;
   double noise_position = 0.0;
   double noise_velocity = 0.0;
   double noise_effort = 0.0;
-  double delay = 0.0;
+  std::optional<double> delay;
   double dropout_probability = 0.0;
   std::vector<std::pair<double, double>> dropout_windows;
   bool freezes = false;

@@ -75,8 +75,18 @@ std::vector<Channel> force_channels(
 
 }  // namespace
 
+InterfaceNames interface_names(const constrained_dynamics::RobotProfile * profile)
+{
+  InterfaceNames names;
+  names.commands.back() = profile ? profile->command_interface : names.commands.back();
+  names.states = constrained_dynamics::channel_names(profile);
+  return names;
+}
+
 InterfaceTable::InterfaceTable(
-  const hardware_interface::HardwareInfo & info, const constrained_dynamics::Dynamics & dynamics)
+  const hardware_interface::HardwareInfo & info, const constrained_dynamics::Dynamics & dynamics,
+  const constrained_dynamics::RobotProfile * profile)
+: names(interface_names(profile)), profile_(profile)
 {
   for (const ComponentInfo & joint : info.joints)
   {
@@ -92,6 +102,7 @@ InterfaceTable::InterfaceTable(
       "gpio '" + info.gpios.front().name + "' is not simulated; allowed: joints and sensors");
   }
   add_unlisted(dynamics.system());
+  profile_ = nullptr;
 }
 
 void InterfaceTable::add_joint(const System & system, const ComponentInfo & info)
@@ -100,6 +111,7 @@ void InterfaceTable::add_joint(const System & system, const ComponentInfo & info
   joint.name = info.name;
   joint.coordinate = find(system.coordinate_names(), info.name);
   joint.speed = find(system.speed_names(), "d" + info.name);
+  joint.actuator = find(system.input_names(), info.name);
   if (joint.coordinate < 0 || joint.speed < 0)
   {
     throw std::invalid_argument(
@@ -120,31 +132,40 @@ void InterfaceTable::add_joint(const System & system, const ComponentInfo & info
 void InterfaceTable::add_state(const Joint & joint, const std::string & interface)
 {
   const int index = static_cast<int>(joints.size());  // of the joint
-  const std::array<std::tuple<const char *, Quantity, int>, 4> known = {
-    {{hardware_interface::HW_IF_POSITION, Quantity::kPosition, joint.coordinate},
-     {hardware_interface::HW_IF_VELOCITY, Quantity::kVelocity, joint.speed},
+  const std::array<std::tuple<std::string, Quantity, int>, 4> known = {
+    {{names.states.position, Quantity::kPosition, joint.coordinate},
+     {names.states.velocity, Quantity::kVelocity, joint.speed},
      {hardware_interface::HW_IF_ACCELERATION, Quantity::kAcceleration, joint.speed},
-     {hardware_interface::HW_IF_EFFORT, Quantity::kEffort, index}}};
+     {names.states.effort, Quantity::kEffort, index}}};
   const std::string name = joint.name + "/" + interface;
+  std::vector<std::string> allowed;
   for (const auto & [known_name, quantity, of] : known)
   {
+    allowed.push_back(known_name);
     if (interface == known_name)
     {
+      if (quantity == Quantity::kEffort && profile_)
+      {
+        profile_->require_effort_contents();
+      }
       channels.push_back({name, quantity, of, 0, nullptr});
       return;
     }
   }
-  throw std::invalid_argument(
-    "state interface '" + name + "'; allowed: position, velocity, acceleration, effort");
+  throw std::invalid_argument("state interface '" + name + "'; allowed: " + join(allowed));
 }
 
 void InterfaceTable::add_command(
   const System & system, const std::string & interface, Joint & joint)
 {
   const std::string name = joint.name + "/" + interface;
-  if (interface == hardware_interface::HW_IF_EFFORT)
+  if (interface == names.commands.back())
   {
-    joint.input = find(system.input_names(), joint.name);
+    if (profile_)
+    {
+      profile_->require_command_terms();
+    }
+    joint.input = joint.actuator;
     if (joint.input < 0)
     {
       throw std::invalid_argument(
@@ -152,9 +173,7 @@ void InterfaceTable::add_command(
         "' (system.actuated); allowed: " + join(system.input_names()));
     }
   }
-  else if (
-    interface == hardware_interface::HW_IF_POSITION ||
-    interface == hardware_interface::HW_IF_VELOCITY)
+  else if (interface == names.commands[0] || interface == names.commands[1])
   {
     if (joint.drive < 0)
     {
@@ -165,24 +184,25 @@ void InterfaceTable::add_command(
   else
   {
     throw std::invalid_argument(
-      "command interface '" + name + "'; allowed: position, velocity, effort");
+      "command interface '" + name +
+      "'; allowed: " + join({names.commands.begin(), names.commands.end()}));
   }
 }
 
 void InterfaceTable::add_sensor(
   const constrained_dynamics::ConstraintSet & constraints, const ComponentInfo & info)
 {
-  std::vector<std::string> names;
+  std::vector<std::string> known;
   for (int i = 0; i < constraints.size(); ++i)
   {
-    names.push_back(constraints[i].name());
+    known.push_back(constraints[i].name());
   }
-  const int constraint = find(names, info.name);
+  const int constraint = find(known, info.name);
   if (constraint < 0)
   {
     throw std::invalid_argument(
       "sensor '" + info.name + "' of the <ros2_control> tag has the name of no constraint; " +
-      "allowed: " + join(names));
+      "allowed: " + join(known));
   }
   const std::vector<Channel> possible = force_channels(constraints, constraint);
   std::vector<std::string> allowed;

@@ -13,6 +13,8 @@
 #include <hardware_interface/types/hardware_interface_type_values.hpp>
 
 #include <constrained_dynamics/dynamics/dynamics.hpp>
+#include <constrained_dynamics/servo/robot_profile.hpp>
+#include <constrained_dynamics/servo/state_channels.hpp>
 
 namespace constrained_dynamics_ros::simulated
 {
@@ -25,10 +27,18 @@ enum Command : unsigned
   kVelocity = 2,
   kEffort = 4,
 };
-constexpr std::array<std::pair<const char *, Command>, 3> kCommands = {
-  {{hardware_interface::HW_IF_POSITION, kPosition},
-   {hardware_interface::HW_IF_VELOCITY, kVelocity},
-   {hardware_interface::HW_IF_EFFORT, kEffort}}};
+constexpr std::array<Command, 3> kCommands = {kPosition, kVelocity, kEffort};
+
+/// Names of the interfaces of joints.
+struct InterfaceNames
+{
+  std::array<std::string, 3> commands = {
+    hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
+    hardware_interface::HW_IF_EFFORT};  ///< as kCommands
+  constrained_dynamics::ChannelNames states;
+};
+/// Those of a robot profile; null: the usual ones.
+InterfaceNames interface_names(const constrained_dynamics::RobotProfile * profile);
 
 /// What a state interface shows.
 enum class Quantity
@@ -56,8 +66,9 @@ struct Joint
   std::string name;
   int coordinate = -1;
   int speed = -1;
-  int input = -1;  // −1: no command of effort
-  int drive = -1;  // −1: none of position or velocity
+  int input = -1;     // −1: no command of effort
+  int actuator = -1;  // the input of the system, commanded or not; −1: none
+  int drive = -1;     // −1: none of position or velocity
   unsigned claimed = kNone;
   unsigned next = kNone;  // from the next switch on
   std::array<hardware_interface::CommandInterface::SharedPtr, 3>
@@ -69,11 +80,15 @@ class InterfaceTable
 {
 public:
   InterfaceTable() = default;
+  /// @param profile says what the interfaces are called; null: none.
   /// @throw std::invalid_argument naming the joint, sensor or interface that cannot be, and what is
-  /// allowed.
+  /// allowed; and for efforts of which the profile does not state what drives add to them, or what
+  /// they contain.
   InterfaceTable(
-    const hardware_interface::HardwareInfo & info, const constrained_dynamics::Dynamics & dynamics);
+    const hardware_interface::HardwareInfo & info, const constrained_dynamics::Dynamics & dynamics,
+    const constrained_dynamics::RobotProfile * profile);
 
+  InterfaceNames names;
   std::vector<Joint> joints;
   std::vector<std::string> driven;  ///< joints that can follow positions or velocities
   std::vector<Channel> channels;
@@ -88,6 +103,8 @@ private:
     const constrained_dynamics::ConstraintSet & constraints,
     const hardware_interface::ComponentInfo & info);
   void add_unlisted(const System & system);
+
+  const constrained_dynamics::RobotProfile * profile_ = nullptr;  // only while it is built
 };
 
 }  // namespace constrained_dynamics_ros::simulated

@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
-#include <hardware_interface/types/hardware_interface_type_values.hpp>
+#include <constrained_dynamics/scenario/profile_file.hpp>
 
 #include "constrained_dynamics_ros/scenario_parameters.hpp"
 
@@ -24,14 +25,16 @@ namespace
 {
 
 /// The initial values of the tag, as keys of a scenario.
-void add_initial_values(const std::vector<ComponentInfo> & joints, ParameterMap & keys)
+void add_initial_values(
+  const std::vector<ComponentInfo> & joints, const constrained_dynamics::ChannelNames & names,
+  ParameterMap & keys)
 {
   for (const ComponentInfo & joint : joints)
   {
     for (const InterfaceInfo & state : joint.state_interfaces)
     {
-      const bool is_position = state.name == hardware_interface::HW_IF_POSITION;
-      const bool is_velocity = state.name == hardware_interface::HW_IF_VELOCITY;
+      const bool is_position = state.name == names.position;
+      const bool is_velocity = state.name == names.velocity;
       if (!state.initial_value.empty() && (is_position || is_velocity))
       {
         keys.emplace(
@@ -51,12 +54,19 @@ void SimulatedRobot::build(const hardware_interface::HardwareInfo & info)
   source.file = parameters.scenario;
   source.robot_description = info.original_xml;
   source.parameters = parameters.scenario_keys;
+  source.profile = parameters.profile;
   source.without_controls = true;
-  add_initial_values(info.joints, source.parameters);
+  std::optional<constrained_dynamics::RobotProfile> named;
+  if (!parameters.profile.empty())
+  {
+    named = constrained_dynamics::load_robot_profile(resolve_uri(parameters.profile));
+  }
+  add_initial_values(
+    info.joints, constrained_dynamics::channel_names(named ? &*named : nullptr), source.parameters);
   const constrained_dynamics::Scenario scenario = load_scenario(source);
 
   choose_options(scenario, info.rw_rate);
-  interfaces = InterfaceTable(info, *scenario.dynamics());
+  interfaces = InterfaceTable(info, *scenario.dynamics(), scenario.profile());
   plant = std::make_unique<SimulatedPlant>(scenario, interfaces.driven, options);
   values.setZero(static_cast<Eigen::Index>(interfaces.channels.size()));
   sensor_model = make_sensors();
@@ -100,7 +110,7 @@ std::unique_ptr<constrained_dynamics::SensorModel> SimulatedRobot::make_sensors(
   {
     sensors.deviation(static_cast<Eigen::Index>(i)) = noise(interfaces.channels[i].quantity);
   }
-  sensors.delay = parameters.delay;
+  sensors.delay = delay();
   sensors.step = options.step;
   sensors.dropout_probability = parameters.dropout_probability;
   sensors.dropout_windows = parameters.dropout_windows;
@@ -110,13 +120,20 @@ std::unique_ptr<constrained_dynamics::SensorModel> SimulatedRobot::make_sensors(
     static_cast<Eigen::Index>(interfaces.channels.size()), std::move(sensors));
 }
 
+double SimulatedRobot::delay() const noexcept
+{
+  const constrained_dynamics::RobotProfile * profile = plant->scenario().profile();
+  return parameters.delay.value_or(profile ? profile->delay : 0.0);
+}
+
 // ---- what runs in the cycle --------------------------------------------------------------------
 
-double SimulatedRobot::effort(const Joint & joint) const noexcept
+double SimulatedRobot::effort(const Joint & joint, const Eigen::VectorXd & readings) const noexcept
 {
-  const double by_command = joint.input < 0 ? 0.0 : plant->simulation().inputs()(joint.input);
   const auto drive = static_cast<std::size_t>(std::max(joint.drive, 0));
-  return joint.drive >= 0 && plant->is_driven(drive) ? plant->drive_effort(drive) : by_command;
+  return joint.actuator >= 0                           ? readings(joint.actuator)
+         : joint.drive >= 0 && plant->is_driven(drive) ? plant->drive_effort(drive)
+                                                       : 0.0;
 }
 
 /// The true values of all interfaces.channels.
@@ -124,6 +141,7 @@ void SimulatedRobot::collect() noexcept
 {
   const constrained_dynamics::State & state = plant->simulation().state();
   const constrained_dynamics::Solution & solution = plant->simulation().workspace().solution();
+  const Eigen::VectorXd & readings = plant->effort_readings();
   for (std::size_t i = 0; i < interfaces.channels.size(); ++i)
   {
     const Channel & channel = interfaces.channels[i];
@@ -141,7 +159,7 @@ void SimulatedRobot::collect() noexcept
         value = solution.acceleration(channel.index);
         break;
       case Quantity::kEffort:
-        value = effort(interfaces.joints[index]);
+        value = effort(interfaces.joints[index], readings);
         break;
       case Quantity::kForce:
         value = solution.wrenches[index].on_a.force(channel.axis);
@@ -214,7 +232,7 @@ Joint * SimulatedRobot::find_joint(const std::string & interface, unsigned & com
     {
       if (joint.commands[i] && joint.commands[i]->get_name() == interface)
       {
-        command = kCommands[i].second;
+        command = kCommands[i];
         return &joint;
       }
     }

@@ -29,10 +29,13 @@ struct SimulatedRobot
   void choose_options(const constrained_dynamics::Scenario & scenario, unsigned rate);
   std::unique_ptr<constrained_dynamics::SensorModel> make_sensors() const;
   double noise(Quantity quantity) const;
+  /// Of the sensors [s]: that of the parameters, else that of the profile.
+  double delay() const noexcept;
 
   void collect() noexcept;
   void publish() noexcept;
-  double effort(const Joint & joint) const noexcept;
+  /// What a sensor of the effort of a joint shows. @param readings of the inputs.
+  double effort(const Joint & joint, const Eigen::VectorXd & readings) const noexcept;
   void set_mode(Joint & joint, unsigned commands) noexcept;
   Joint * find_joint(const std::string & interface, unsigned & command);
   bool is_running() const noexcept;

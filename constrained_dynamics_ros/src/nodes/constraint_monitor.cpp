@@ -174,6 +174,7 @@ void ConstraintMonitor::load_robot(const std::string & robot_description)
   ScenarioSource source;
   source.file = common_.scenario;
   source.robot_description = robot_description;
+  source.profile = parameters_.profile;
   source.without_controls = true;
   for (const auto & [name, value] : get_node_parameters_interface()->get_parameter_overrides())
   {

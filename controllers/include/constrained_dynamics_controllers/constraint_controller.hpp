@@ -51,6 +51,15 @@ protected:
   /// Whether it needs the servo-constraints of the scenario, and whether it reads efforts.
   virtual bool uses_servo() const = 0;
   virtual bool measures_effort() const = 0;
+  /// Whether it has nothing to do on a robot without constraints.
+  virtual bool needs_constraints() const { return !uses_servo(); }
+  /// State interfaces that it reads besides those of joints.
+  virtual std::vector<std::string> more_state_interfaces() const { return {}; }
+  /// State interfaces that it exports besides those of `outputs()`.
+  virtual std::vector<hardware_interface::StateInterface::SharedPtr> make_state_interfaces()
+  {
+    return {};
+  }
   /// Builds what it needs; scenario, mapping and outputs are there.
   virtual void set_up() = 0;
   /// Begins at a measured state; `effort()` has what acts.
@@ -68,6 +77,8 @@ protected:
 
   const model_parameters::Params & model() const { return model_; }
   const constrained_dynamics::Scenario & scenario() const { return *scenario_; }
+  /// Null: none, efforts are those of the model.
+  const constrained_dynamics::RobotProfile * profile() const { return scenario_->profile(); }
   bool has_scenario() const { return scenario_ != nullptr; }
   const StateMapping & mapping() const { return *mapping_; }
   ConstraintOutputs & outputs() { return *outputs_; }
@@ -78,7 +89,7 @@ protected:
   /// logs. Not for the cycle.
   void tell_violation(
     const constrained_dynamics::ConstraintViolation & violation, bool refuses) const;
-  /// Efforts as last read (l).
+  /// Efforts as last read (l), with the terms that the profile says.
   const Eigen::VectorXd & effort() const { return effort_; }
   /// Reads measured values into q, u and `effort()`. Real-time safe: yes.
   void read_state(Eigen::VectorXd & q, Eigen::VectorXd & u) noexcept
@@ -97,6 +108,8 @@ private:
   using JointState = sensor_msgs::msg::JointState;
 
   void build();
+  /// What it needs of the robot profile is there.
+  void check_profile() const;
   /// Names of parameters that nothing reads: probably misspelt ones are refused.
   void check_parameter_names();
   void begin();

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,14 @@
 
 namespace constrained_dynamics_controllers
 {
+
+/// A state interface of a controller, 0 at first.
+hardware_interface::StateInterface::SharedPtr make_state_interface(
+  const std::string & prefix, const std::string & name);
+
+/// Names of the interfaces of a wrench.
+inline constexpr std::array<const char *, 6> kWrenchParts = {"force.x",  "force.y",  "force.z",
+                                                             "torque.x", "torque.y", "torque.z"};
 
 using OutputOptions = constrained_dynamics_ros::ConstraintPublisher::Options;
 

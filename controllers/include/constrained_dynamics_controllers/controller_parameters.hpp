@@ -12,6 +12,8 @@
 #include <constrained_dynamics/servo/servo_law.hpp>
 #include <rclcpp_lifecycle/lifecycle_node.hpp>
 
+#include "constrained_dynamics_controllers/model_parameters.hpp"
+
 /// @file
 /// Parameters of a controller that belong to its scenario.
 
@@ -23,12 +25,13 @@ namespace constrained_dynamics_controllers
 void declare_scenario_parameters(rclcpp_lifecycle::LifecycleNode & node);
 
 /// The scenario of a controller. Its initial state is not assembled.
-/// @param joints become system.actuated; empty: as the scenario says.
+/// @param model names its file and profile; its joints become system.actuated, unless there are
+/// none.
 /// @param with_servo without it, servo-constraints are left out.
 /// @throw std::invalid_argument naming the parameter, its value and what is allowed.
 constrained_dynamics::Scenario load_controller_scenario(
-  rclcpp_lifecycle::LifecycleNode & node, const std::string & file,
-  const std::string & robot_description, const std::vector<std::string> & joints, bool with_servo);
+  rclcpp_lifecycle::LifecycleNode & node, const model_parameters::Params & model,
+  const std::string & robot_description, bool with_servo);
 
 /// Gains of servo-constraints as parameters that may change at any time:
 /// servo.<task>.stiffness and servo.<task>.damping_ratio, finite and above 0, and stable at the

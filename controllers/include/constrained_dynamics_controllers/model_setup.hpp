@@ -28,6 +28,18 @@ OutputOptions output_options(const model_parameters::Params & parameters);
 std::vector<std::string> measured_joints(
   const constrained_dynamics::System & system, const model_parameters::Params & parameters);
 
+/// A parameter with one number for each of `count` things, one for all, or none: then it is empty.
+/// @param of what the things are called. @param may_be_zero else numbers are above 0.
+/// @throw std::invalid_argument naming the parameter, what it has and what is allowed.
+Eigen::VectorXd spread(
+  const std::string & name, const std::vector<double> & values, Eigen::Index count,
+  const std::string & of, bool may_be_zero);
+
+/// Message and level of a diagnostic status, from the status of the last cycle.
+void report_status(
+  constrained_dynamics::Status last, bool is_active,
+  diagnostic_msgs::msg::DiagnosticStatus & status);
+
 /// Input, coordinate and speed of a joint.
 using JointOfInput = std::array<int, 3>;
 

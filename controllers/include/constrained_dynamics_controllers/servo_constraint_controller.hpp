@@ -15,6 +15,7 @@
 #include "constrained_dynamics_controllers/background_job.hpp"
 #include "constrained_dynamics_controllers/constraint_controller.hpp"
 #include "constrained_dynamics_controllers/controller_parameters.hpp"
+#include "constrained_dynamics_controllers/drive_commands.hpp"
 #include "constrained_dynamics_controllers/reference_inbox.hpp"
 #include "constrained_dynamics_controllers/reference_interfaces.hpp"
 #include "constrained_dynamics_controllers/servo_constraint_controller_parameters.hpp"
@@ -59,6 +60,8 @@ private:
   void release() override;
   void diagnose(diagnostic_msgs::msg::DiagnosticStatus & status) override;
 
+  /// The runtime begins at a state, with the efforts that act, where they are measured.
+  void begin(const constrained_dynamics::State & state);
   void bind_commands();
   /// Gives commands that are not finite yet a value: hardware may read them before the first cycle.
   void fill_commands();
@@ -66,6 +69,8 @@ private:
   void read_granted() noexcept;
   void receive(const References & message);
   bool write_command() noexcept;
+  /// Writes a command of one input; not for the cycle.
+  void write_or_warn(std::size_t input, double value);
   void publish_cycle(
     const rclcpp::Time & time, const constrained_dynamics::ServoCycleReport & report,
     double compute_time) noexcept;
@@ -75,6 +80,7 @@ private:
 
   std::unique_ptr<constrained_dynamics::ServoRuntime> runtime_;
   std::unique_ptr<BackgroundJob> preparation_;  // of the runtime
+  std::unique_ptr<DriveCommands> drives_;
   std::unique_ptr<LiveGains> gains_;
   std::unique_ptr<ReferenceInbox> inbox_;
   std::unique_ptr<ReferenceInterfaces> reference_interfaces_of_tasks_;
@@ -84,6 +90,7 @@ private:
   Eigen::VectorXd q_, u_;                      // as measured
   Eigen::VectorXd granted_;                    // of the last command
   Eigen::VectorXd rest_;                       // efforts that keep the position
+  Eigen::VectorXd measured_;                   // efforts of the model
   bool has_written_ = false;                   // a command since the activation
   ServoHealth health_;
   struct Introspection

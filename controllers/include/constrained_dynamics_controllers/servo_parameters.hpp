@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <constrained_dynamics/servo/robot_profile.hpp>
 #include <constrained_dynamics/servo/servo_runtime.hpp>
 #include <joint_limits/joint_limits.hpp>
 
@@ -16,14 +17,15 @@
 namespace constrained_dynamics_controllers
 {
 
-/// Limits of effort and rate: the parameters', else those of the hardware and the robot
-/// description.
-/// @param hard limits of joints, by name.
+/// Limits of effort and rate of the law: the parameters', else those of the hardware and the robot
+/// description; and those of the robot profile, unless the drives add gravity to what is limited.
+/// @param hard limits of joints, by name. @param profile null: none.
 /// @throw std::invalid_argument naming a parameter that is out of range.
 constrained_dynamics::InputLimits command_limits(
   const servo_constraint_controller::Params & parameters,
   const constrained_dynamics::System & system,
-  const std::unordered_map<std::string, joint_limits::JointLimits> & hard);
+  const std::unordered_map<std::string, joint_limits::JointLimits> & hard,
+  const constrained_dynamics::RobotProfile * profile);
 
 /// Period of the slowest hardware component that has one of the joints (rw_rate) [s]; 0: the
 /// description does not say.

@@ -22,7 +22,7 @@ public:
   /// Parameters and exceptions as constrained_dynamics::StateChannels.
   StateMapping(
     const constrained_dynamics::System & system, const std::vector<std::string> & joints,
-    bool with_effort);
+    bool with_effort, const constrained_dynamics::ChannelNames & channels = {});
 
   const std::vector<std::string> & interface_names() const { return channels_.names(); }
   const std::vector<bool> & measured_coordinates() const

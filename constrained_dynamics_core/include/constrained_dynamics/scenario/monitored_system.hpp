@@ -28,7 +28,8 @@ enum class InputSource
 };
 
 /// A constrained robot observed through joint states: finds the complete state, with passive joints
-/// from the constraints, and the constraint forces. It does not use ROS. Real-time safe: no.
+/// from the constraints, and the constraint forces. If the scenario has a robot profile, that says
+/// what measured efforts contain. It does not use ROS. Real-time safe: no.
 class CONSTRAINED_DYNAMICS_EXPORT MonitoredSystem
 {
 public:
@@ -40,6 +41,8 @@ public:
     double acceleration_filter = 0.02;  ///< time constant [s] of kInverseDynamics; 0: none
   };
 
+  /// @throw std::invalid_argument as DriveConversion, and for a profile that does not state what
+  /// measured efforts contain if they are used.
   MonitoredSystem(Scenario scenario, const Options & options);
 
   JointReadings & readings() { return readings_; }
@@ -79,6 +82,7 @@ private:
   Workspace workspace_;
   JointReadings readings_;
   InverseDynamics inverse_dynamics_;
+  std::unique_ptr<DriveConversion> drives_;  // null: efforts are those of the model
   // For the measured coordinates and speeds of now; none before.
   std::unique_ptr<StateCompletion> completion_;
   std::vector<bool> measured_coordinates_;

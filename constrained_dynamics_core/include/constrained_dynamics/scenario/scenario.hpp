@@ -13,6 +13,7 @@
 #include "constrained_dynamics/constraints/constraint.hpp"
 #include "constrained_dynamics/dynamics/dynamics.hpp"
 #include "constrained_dynamics/export.hpp"
+#include "constrained_dynamics/servo/robot_profile.hpp"
 #include "constrained_dynamics/servo/servo_law.hpp"
 #include "constrained_dynamics/simulation/servo_input_law.hpp"
 #include "constrained_dynamics/simulation/simulation.hpp"
@@ -97,6 +98,8 @@ public:
   /// The initial state. It satisfies the active rows unless ScenarioLoadOptions::assemble is off.
   const State & initial() const;
   const RunSettings & run() const;
+  /// The robot profile that `system: profile` names; null: none.
+  const RobotProfile * profile() const;
   /// Warnings about elements of the robot descriptions that the system does not apply.
   const std::vector<std::string> & warnings() const;
 

@@ -35,6 +35,10 @@ CONSTRAINED_DYNAMICS_EXPORT bool names_robot(const TextTree & scenario);
 CONSTRAINED_DYNAMICS_EXPORT void use_robot_description(
   const std::string & description, TextTree & scenario);
 
+/// Sets the robot profile of a scenario (`system: profile`), in place of its own if it has one.
+/// @param path of the file; a relative one starts at the working directory.
+CONSTRAINED_DYNAMICS_EXPORT void use_robot_profile(const std::string & path, TextTree & scenario);
+
 /// Removes the controls: `inputs`, `servo`, `servo_law`, `initial.servo`.
 CONSTRAINED_DYNAMICS_EXPORT void remove_controls(TextTree & scenario);
 

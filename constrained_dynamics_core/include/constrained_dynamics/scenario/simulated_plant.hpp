@@ -27,7 +27,8 @@ struct SimulatedPlantOptions
 };
 
 /// A simulated robot: a scenario that is integrated with fixed steps and driven by efforts and
-/// stiff drives.
+/// stiff drives. If the scenario has a robot profile, efforts are commands to the drives of that
+/// robot, which add to them what the profile says, and its friction acts.
 class CONSTRAINED_DYNAMICS_EXPORT SimulatedPlant
 {
 public:
@@ -41,8 +42,12 @@ public:
   /// @throw std::invalid_argument if rows cannot be evaluated there.
   void reset();
 
-  /// Efforts of the inputs (l), set by the caller.
+  /// Efforts of the inputs (l), or commands to their drives, set by the caller.
   Eigen::VectorXd & efforts() noexcept;
+  /// What sensors of the efforts of the inputs show (l): with the terms that the robot profile
+  /// states; without a profile, or if it does not state them, efforts of the model. At the state of
+  /// the last step of `advance`. Real-time safe: yes.
+  const Eigen::VectorXd & effort_readings() noexcept;
   /// Target of the k-th driven joint, set by the caller.
   DriveTarget & target(std::size_t k) noexcept { return *targets_[k]; }
   /// Switches the k-th drive on or off. Real-time safe: yes.
@@ -92,6 +97,9 @@ private:
   std::vector<std::shared_ptr<DriveTarget>> targets_;
   std::shared_ptr<const Dynamics> dynamics_;
   std::unique_ptr<Simulation> simulation_;
+  std::unique_ptr<DriveConversion> sensors_;  // null: no profile
+  std::vector<int> input_of_drive_;           // −1: none
+  Eigen::VectorXd readings_;
   int first_drive_ = 0;   // index of the constraint
   double pending_ = 0.0;  // time that has passed outside, but not here [s]
   long cuts_ = 0;

@@ -93,6 +93,10 @@ struct RobotProfile
 
   /// Checks all values. @throw std::invalid_argument naming joint or payload, value and range.
   CONSTRAINED_DYNAMICS_EXPORT void check() const;
+  /// @throw std::invalid_argument if `command_adds` is not stated.
+  CONSTRAINED_DYNAMICS_EXPORT void require_command_terms() const;
+  /// @throw std::invalid_argument if `effort_contains` is not stated.
+  CONSTRAINED_DYNAMICS_EXPORT void require_effort_contents() const;
   /// Adds payloads and rotors to a scene and sets its gravity, where stated.
   /// @throw std::invalid_argument as `check`.
   CONSTRAINED_DYNAMICS_EXPORT void apply(SceneDescription & scene) const;
@@ -131,14 +135,36 @@ public:
   [[nodiscard]] Status command(
     const SystemData & data, const ConstVectorRef & effort, const ConstVectorRef & acceleration,
     double period, VectorRef out) noexcept CD_NONBLOCKING;
+  /// The same for a robot at rest, or one whose speeds are not known: friction is not compensated,
+  /// and no rotor is accelerated. Real-time safe: yes.
+  [[nodiscard]] Status rest_command(
+    const SystemData & data, const ConstVectorRef & effort, double period,
+    VectorRef out) noexcept CD_NONBLOCKING;
   /// The last command before its limits (l).
   const Eigen::VectorXd & requested() const { return requested_; }
+  /// The last command before its limits, minus the efforts of the model that it was made from (l):
+  /// subtract it from what became of a command to get efforts of the model.
+  const Eigen::VectorXd & offset() const { return offset_; }
 
   /// Converts measured efforts (l) to efforts τ (l) of the model. Parameters as of `command`.
   /// Statuses: kOk; kDeclined (the profile does not state what a measured effort contains);
   /// kSizeMismatch, kNonFiniteInput, kNonFiniteResult. Real-time safe: yes.
   [[nodiscard]] Status net_effort(
     const SystemData & data, const ConstVectorRef & measured, const ConstVectorRef & acceleration,
+    VectorRef out) noexcept CD_NONBLOCKING;
+
+  // The opposite directions, for simulated drives and sensors.
+
+  /// The efforts τ (l) of the model that the drives exert when they receive a command (l), which
+  /// they limit to their limits of effort. Parameters and statuses as of `command`, without
+  /// kLimited. Real-time safe: yes.
+  [[nodiscard]] Status exerted_effort(
+    const SystemData & data, const ConstVectorRef & command, const ConstVectorRef & acceleration,
+    VectorRef out) noexcept CD_NONBLOCKING;
+  /// What sensors show (l) where the efforts τ (l) of the model act. Parameters and statuses as of
+  /// `net_effort`. Real-time safe: yes.
+  [[nodiscard]] Status measured_effort(
+    const SystemData & data, const ConstVectorRef & effort, const ConstVectorRef & acceleration,
     VectorRef out) noexcept CD_NONBLOCKING;
 
   /// The effort (l) that carries the weight as the drives know it: g(q), without payloads if the
@@ -150,6 +176,34 @@ private:
   Status check_arguments(
     const SystemData & data, const ConstVectorRef & effort, const ConstVectorRef & acceleration,
     Eigen::Index out_size) const noexcept CD_NONBLOCKING;
+  /// Terms of the effort of an input.
+  struct Terms
+  {
+    double gravity;
+    double friction;
+    double rotor;
+    /// Those that are selected.
+    double sum(const EffortTerms & selected) const noexcept CD_NONBLOCKING
+    {
+      return (selected.gravity ? gravity : 0.0) + (selected.friction ? friction : 0.0) +
+             (selected.armature ? rotor : 0.0);
+    }
+  };
+  /// Of input i, after find_gravity.
+  Terms terms_of(std::size_t i, const SystemData & data, const ConstVectorRef & acceleration)
+    const noexcept CD_NONBLOCKING;
+  const ProfileJoint & joint_of(std::size_t i) const noexcept CD_NONBLOCKING
+  {
+    return profile_.joints[static_cast<std::size_t>(joints_[i])];
+  }
+  /// `command` with a fraction of the friction compensated.
+  Status send(
+    const SystemData & data, const ConstVectorRef & effort, const ConstVectorRef & acceleration,
+    double period, double compensation, VectorRef out) noexcept CD_NONBLOCKING;
+  /// net_effort (sign 1), or measured_effort (sign −1).
+  Status read(
+    const SystemData & data, const ConstVectorRef & from, const ConstVectorRef & acceleration,
+    double sign, VectorRef out) noexcept CD_NONBLOCKING;
   void subtract_payload(const SystemData & data, const Payload & payload, int frame) noexcept
     CD_NONBLOCKING;
 
@@ -160,7 +214,9 @@ private:
   std::vector<int> frames_;  // of each payload
   Eigen::VectorXd held_;     // generalized force that carries the weight (n)
   Eigen::VectorXd gravity_;  // of each input
+  Eigen::VectorXd rest_;     // zeros (n)
   Eigen::VectorXd requested_;
+  Eigen::VectorXd offset_;
   Eigen::VectorXd granted_;
   Eigen::VectorXd last_;
   Matrix6X jacobian_;

@@ -11,10 +11,22 @@
 
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/model/system.hpp"
+#include "constrained_dynamics/servo/robot_profile.hpp"
 #include "constrained_dynamics/types.hpp"
 
 namespace constrained_dynamics
 {
+
+/// Last parts of the names of channels.
+struct ChannelNames
+{
+  std::string position = "position";
+  std::string velocity = "velocity";
+  std::string effort = "effort";
+};
+
+/// Those of a robot profile; null: the usual ones.
+CONSTRAINED_DYNAMICS_EXPORT ChannelNames channel_names(const RobotProfile * profile);
 
 /// The measured values of a state and the names of their channels. Coordinate `x` is "x/position".
 /// A speed that is the rate `dx` is "x/velocity"; any other (such as "base_wz") is
@@ -24,9 +36,12 @@ class CONSTRAINED_DYNAMICS_EXPORT StateChannels
 public:
   /// @param joints measured coordinates (joints with one degree of freedom), or the name of a
   /// planar, floating or ball joint, which stands for all of its coordinates and speeds.
-  /// @param with_effort whether efforts of the inputs are measured.
+  /// @param with_effort whether efforts of the inputs are measured. @param channels other last
+  /// parts of the names of joints with one degree of freedom.
   /// @throw std::invalid_argument for unknown or repeated names.
-  StateChannels(const System & system, const std::vector<std::string> & joints, bool with_effort);
+  StateChannels(
+    const System & system, const std::vector<std::string> & joints, bool with_effort,
+    const ChannelNames & channels = {});
 
   /// Names of the channels.
   const std::vector<std::string> & names() const { return names_; }
@@ -51,8 +66,8 @@ private:
     Kind kind;
     Eigen::Index index;
   };
-  void add_joint(const System & system, const std::string & joint);
-  void add(Kind kind, int index, const std::string & name);
+  void add_joint(const System & system, const std::string & joint, const ChannelNames & channels);
+  void add(Kind kind, int index, const std::string & name, const std::string & channel);
 
   std::vector<std::string> names_;
   std::vector<Place> places_;
