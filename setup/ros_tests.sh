@@ -124,8 +124,13 @@ fi
 colcon_build "${tests[@]}" -- -DBUILD_TESTING=ON ${CI:+-DCMAKE_COMPILE_WARNING_AS_ERROR=ON}
 
 echo "== colcon test: ${tests[*]}"
-# Where the plain build has the core's Python package, tests compare with it.
+# Where the plain build has the core's Python package and cdyn, tests compare with them.
 export PYTHONPATH=$PWD/$build/python${PYTHONPATH:+:$PYTHONPATH}
+export CDYN_PROGRAM=$PWD/$build/bin/cdyn
+# Robots of the virtual environment, for scenarios that name them.
+for folder in "$PWD"/.venv/lib/python3*/site-packages/cmeel.prefix/share/example-robot-data/robots; do
+  [ ! -d "$folder" ] || export EXAMPLE_ROBOT_DATA=$folder
+done
 # Talk to nobody outside this machine.
 export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST
 rm -rf "$root"/build/*/test_results "$root"/build/*/Testing

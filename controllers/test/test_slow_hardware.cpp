@@ -19,6 +19,7 @@
 #include <constrained_dynamics_msgs/msg/servo_state.hpp>
 #include <controller_manager/controller_manager.hpp>
 #include <rclcpp/rclcpp.hpp>
+#include <realtime_tools/realtime_helpers.hpp>
 
 // A real controller manager at 1000 Hz with the simulated hardware at its own rate.
 
@@ -86,7 +87,7 @@ struct ServoRun
     rclcpp::executors::SingleThreadedExecutor listener;
     listener.add_node(node);
     std::thread listening([&] { listener.spin(); });
-    cycle(manager);
+    std::thread([&] { cycle(manager); }).join();
     listener.cancel();
     listening.join();
   }
@@ -101,6 +102,8 @@ struct ServoRun
           {"servo"}, {}, controller_manager_msgs::srv::SwitchController::Request::STRICT, true,
           rclcpp::Duration::from_seconds(5.0));
       });
+    // As ros2_control_node does: where it is permitted, a busy machine does not make cycles late.
+    realtime_tools::configure_sched_fifo(50);
     auto next = steady_clock::now();
     rclcpp::Time last = manager.get_trigger_clock()->now();
     for (int i = 0; i < 4000; ++i)
