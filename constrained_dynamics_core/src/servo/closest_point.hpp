@@ -54,8 +54,8 @@ struct ClosestPoint
       return Outcome::kFailed;
     }
     offsets.head(rows) /= unit;
-    const auto status = method.solve_quadprog(
-      hessian, gradient, no_rows, no_values, normals, offsets, x);
+    const auto status =
+      method.solve_quadprog(hessian, gradient, no_rows, no_values, normals, offsets, x);
     if (status == eiquadprog::solvers::EIQUADPROG_FAST_OPTIMAL)
     {
       x *= unit;

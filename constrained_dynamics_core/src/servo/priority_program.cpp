@@ -125,8 +125,7 @@ void PriorityProgram::add_active(int row, int side, bool is_fixed) noexcept CD_N
 
 void PriorityProgram::remove_active(int place) noexcept CD_NONBLOCKING
 {
-  std::move(
-    active_.begin() + place + 1, active_.begin() + active_count_, active_.begin() + place);
+  std::move(active_.begin() + place + 1, active_.begin() + active_count_, active_.begin() + place);
   --active_count_;
 }
 
@@ -256,8 +255,7 @@ Status PriorityProgram::descend(const Problem & problem) noexcept CD_NONBLOCKING
   std::fill(is_left_out_.begin(), is_left_out_.end(), false);
   for (int row = 0; row < row_count_; ++row)
   {
-    values_(row) =
-      columns::dot(problem.rows.col(row).data(), y_.data(), problem.rows.rows());
+    values_(row) = columns::dot(problem.rows.col(row).data(), y_.data(), problem.rows.rows());
   }
   const int block_count =
     static_cast<int>(problem.block_ends.size()) - (problem.is_last_free ? 1 : 0);

@@ -43,9 +43,9 @@ public:
   /// One problem, by reference. Infinite bounds are allowed.
   struct Problem
   {
-    ConstMatrixRef rows;                 ///< Vᵀ (n × m)
-    ConstVectorRef lower;                ///< (m), may be −∞
-    ConstVectorRef upper;                ///< (m), may be ∞
+    ConstMatrixRef rows;                  ///< Vᵀ (n × m)
+    ConstVectorRef lower;                 ///< (m), may be −∞
+    ConstVectorRef upper;                 ///< (m), may be ∞
     const std::vector<int> & block_ends;  ///< y_k ends before this element; the last one is n
     bool is_last_free = false;            ///< any last block will do
   };
@@ -121,8 +121,8 @@ private:
   Eigen::MatrixXd terms_;   // norms of what each block of W_i is the sum of
   Eigen::VectorXd length_;  // ‖V_i‖
   Eigen::VectorXd right_;
-  Eigen::VectorXd size_;        // of the terms of right_
-  Eigen::VectorXd share_;       // of W_i in y
+  Eigen::VectorXd size_;   // of the terms of right_
+  Eigen::VectorXd share_;  // of W_i in y
   Eigen::VectorXd multiplier_;
   Eigen::VectorXd target_;
   Eigen::VectorXd step_;

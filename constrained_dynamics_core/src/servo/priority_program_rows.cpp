@@ -22,12 +22,14 @@ namespace
 constexpr double kDependentRow = 1e-9;
 /// Largest violation of a row as a fraction of its terms.
 constexpr double kRowTolerance = 1e-9;
-/// The most negative multiplier that counts as 0, as a fraction of the largest.
-constexpr double kMultiplierTolerance = 1e-8;
+/// Multipliers below this fraction of the largest count as 0. Those of 1e-8 are real: they belong
+/// to rows that hardly touch a block.
+constexpr double kMultiplierTolerance = 1e-11;
 /// A sum below this fraction of its terms is rounding.
 constexpr double kRoundingOfSums = 1e-13;
 /// A direction along which a row changes by less than this fraction of its terms keeps the row.
 constexpr double kParallel = 1e-10;
+
 double sum_of_terms(const double * a, const double * b, Eigen::Index count) noexcept
 {
   double sum = 0.0;
@@ -214,8 +216,7 @@ CD_CLONES void PriorityProgram::add_solution(const Problem & problem, bool is_fi
     double rest = active.side * bound_of(problem, active);
     if (!is_first)
     {
-      rest -= active.side *
-              columns::dot(problem.rows.col(active.row).data(), target_.data(), n);
+      rest -= active.side * columns::dot(problem.rows.col(active.row).data(), target_.data(), n);
     }
     double size = std::abs(rest);
     for (int l = 0; l < k; ++l)
@@ -289,8 +290,8 @@ int PriorityProgram::settle(int block) noexcept CD_NONBLOCKING
   for (int place = 0; place < active_count_; ++place)
   {
     Active & active = active_[static_cast<std::size_t>(place)];
-    active.is_fixed = active.is_fixed ||
-                      multiplier_(place) * length_(place) > kMultiplierTolerance * largest;
+    active.is_fixed =
+      active.is_fixed || multiplier_(place) * length_(place) > kMultiplierTolerance * largest;
   }
   return -1;
 }

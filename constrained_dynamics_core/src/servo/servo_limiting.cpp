@@ -147,8 +147,8 @@ void ServoCycle::stop() noexcept
     return;
   }
   m_.motion_lower = m_.motion_bounds->brake() - m_.motion_offset;  // now the desired acceleration
-  m_.motion_size = m_.motion_rows.colwise().norm().transpose().cwiseMax(
-    std::numeric_limits<double>::min());
+  m_.motion_size =
+    m_.motion_rows.colwise().norm().transpose().cwiseMax(std::numeric_limits<double>::min());
   LevelSolver & solver = *m_.brake_solver;
   solver.begin(effort_metric());
   const LevelSolver::Level found = solver.solve(
