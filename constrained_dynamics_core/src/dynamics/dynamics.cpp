@@ -166,6 +166,13 @@ Status Dynamics::reduce(
                          : Status::kForeignWorkspace;
 }
 
+Status Dynamics::add_forces(Workspace & workspace, Reduction & reduction) const noexcept
+  CD_NONBLOCKING
+{
+  return owns(workspace) ? reduction.add_forces(workspace.impl_->evaluation)
+                         : Status::kForeignWorkspace;
+}
+
 Status Dynamics::solve(const ConstVectorRef & inputs, Reduction & reduction, Workspace & workspace)
   const noexcept CD_NONBLOCKING
 {

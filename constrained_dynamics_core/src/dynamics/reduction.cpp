@@ -149,6 +149,16 @@ void Reduction::respond_driven(const Evaluation & evaluation) noexcept CD_NONBLO
   }
 }
 
+Status Reduction::add_forces(const Evaluation & evaluation) noexcept CD_NONBLOCKING
+{
+  if (of_ != &evaluation || stamp_ != evaluation.stamp())
+  {
+    return Status::kNoState;
+  }
+  find_forces(evaluation);
+  return Status::kOk;
+}
+
 void Reduction::find_forces(const Evaluation & evaluation) noexcept CD_NONBLOCKING
 {
   const int m = evaluation.active_row_count;

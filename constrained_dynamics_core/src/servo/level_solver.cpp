@@ -119,19 +119,25 @@ void LevelSolver::begin(const Eigen::MatrixXd * metric) noexcept CD_NONBLOCKING
   }
 }
 
-void LevelSolver::load(const Rows & rows, bool by_size) noexcept
+void LevelSolver::transform(const ConstMatrixRef & transposed) noexcept
 {
-  const Eigen::Index m = rows.right.size();
-  auto all = rows_.topLeftCorner(total_, m);
+  auto all = rows_.topLeftCorner(total_, transposed.cols());
   if (is_identity_)
   {
-    all = rows.transposed;
+    all = transposed;
   }
   else
   {
-    multiply(basis_.leftCols(total_).transpose(), rows.transposed, all);
+    multiply(basis_.leftCols(total_).transpose(), transposed, all);
   }
   reflect_all(all);
+}
+
+void LevelSolver::load(const Rows & rows, bool by_size) noexcept
+{
+  const Eigen::Index m = rows.right.size();
+  transform(rows.transposed);
+  auto all = rows_.topLeftCorner(total_, m);
   for (Eigen::Index i = 0; i < m; ++i)
   {
     right_(i) = rows.right(i) - columns::dot(all.col(i).data(), x_.data(), used_);

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <vector>
+
 #include <Eigen/Core>
 #include <Eigen/SVD>
 
@@ -65,12 +67,24 @@ public:
   int open_dimension() const { return static_cast<int>(total_ - used_ + free_); }
   /// Z Zᵀ H y, and what y has in directions without any effect.
   void null_part(const ConstVectorRef & y, VectorRef out) noexcept CD_NONBLOCKING;
+  /// Directions T (l × l) in which τ can leave the solution: with τ + T y level k misses ‖y_k‖ more
+  /// than it must, given the levels before it, and τᵀ H τ counts ‖y‖² of what is open.
+  /// @param transposed rows of all levels (l × m), weighed as errors count, those of level k before
+  /// row_ends[k]. @param ranks what `solve` found, and so many columns of T belong to each level;
+  /// then come those of what is open, and at last directions without any effect (`free_dimension`).
+  void find_directions(
+    const Eigen::MatrixXd & transposed, const std::vector<int> & row_ends,
+    const std::vector<int> & ranks, Eigen::MatrixXd & directions) noexcept CD_NONBLOCKING;
+  /// Dimension of the directions without any effect.
+  int free_dimension() const { return static_cast<int>(free_); }
 
 private:
   bool solve_wide(const Rows & rows, double tolerance, Level & level) noexcept;
   bool solve_tall(const Rows & rows, double tolerance, Level & level) noexcept;
   bool solve_deficient(const Rows & rows, double tolerance, Level & level) noexcept;
   void solve_any(const Rows & rows, double tolerance, Level & level) noexcept;
+  /// Rows S, transposed, in coordinates x: (S B U)ᵀ, into rows_.
+  void transform(const ConstMatrixRef & transposed) noexcept;
   /// The rows in coordinates x, and what is left of z; by_size: in units of the usual sizes.
   void load(const Rows & rows, bool by_size) noexcept;
   /// Wᵀ: what is open of the rows that `load` found.

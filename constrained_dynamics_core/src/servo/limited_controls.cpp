@@ -121,16 +121,16 @@ int cone_row_count(const std::vector<FrictionCone> & cones)
 }  // namespace
 
 LimitedControls::LimitedControls(
-  const ConstraintSet & passive, const ServoOptions & options, int row_count, int motion_count)
+  const ConstraintSet & passive, const ServoOptions & options, int level_count, int motion_count)
 : lower_(bounds("lower", options.limits.lower, passive.system(), -kInfinity)),
   upper_(bounds("upper", options.limits.upper, passive.system(), kInfinity)),
   rate_(bounds("rate", options.limits.rate, passive.system(), kInfinity)),
   cones_(cone_rows(passive, options.cones)),
   inputs_(passive.system().input_count()),
   program_(
-    static_cast<int>(inputs_) + (options.cones.empty() ? 0 : passive.row_count()), row_count,
+    static_cast<int>(inputs_) + (options.cones.empty() ? 0 : passive.row_count()), level_count + 1,
     static_cast<int>(inputs_) + cone_row_count(options.cones) + motion_count),
-  motion_(Eigen::MatrixXd::Zero(motion_count, inputs_)),
+  motion_(Eigen::MatrixXd::Zero(inputs_, motion_count)),
   motion_lower_(Eigen::VectorXd::Constant(motion_count, -kInfinity)),
   motion_upper_(Eigen::VectorXd::Constant(motion_count, kInfinity)),
   widening_(static_cast<int>(inputs_) + motion_count, 0, static_cast<int>(inputs_) + motion_count)
@@ -161,14 +161,11 @@ LimitedControls::LimitedControls(
   const Eigen::Index rows = inputs_ + static_cast<Eigen::Index>(cones_.size()) + motion_count;
   now_lower_ = lower_;
   now_upper_ = upper_;
-  hessian_.setZero(most, most);
-  gradient_.setZero(most);
-  equalities_.setZero(row_count, most);
-  equality_values_.setZero(row_count);
-  rows_.setZero(rows, most);
+  input_rows_.setZero(inputs_, rows);
+  rows_.setZero(most, rows);
   row_lower_.setConstant(rows, -kInfinity);
   row_upper_.setConstant(rows, kInfinity);
-  solution_.setZero(most);
+  block_ends_.assign(static_cast<std::size_t>(level_count) + 1, 0);
   at_bound_.assign(static_cast<std::size_t>(inputs_), false);
   const Eigen::Index all = inputs_ + motion_count;
   widening_hessian_.setIdentity(all, all);
@@ -200,12 +197,12 @@ bool LimitedControls::set_motion(
   const Eigen::VectorXd & upper) noexcept CD_NONBLOCKING
 {
   constexpr double kNoEffect = 1e-9;  // of the largest
-  const double largest = rows.cwiseAbs().maxCoeff();
+  const double largest = rows.size() > 0 ? rows.cwiseAbs().maxCoeff() : 0.0;
   bool met = true;
   motion_ = rows;
-  for (Eigen::Index i = 0; i < rows.rows(); ++i)
+  for (Eigen::Index i = 0; i < rows.cols(); ++i)
   {
-    const bool acts = rows.row(i).cwiseAbs().maxCoeff() > kNoEffect * largest;
+    const bool acts = rows.col(i).cwiseAbs().maxCoeff() > kNoEffect * largest;
     met = met && (acts || (lower(i) <= 0.0 && upper(i) >= 0.0));
     motion_lower_(i) = acts ? lower(i) : -kInfinity;
     motion_upper_(i) = acts ? upper(i) : kInfinity;
@@ -213,18 +210,24 @@ bool LimitedControls::set_motion(
   return met;
 }
 
+void LimitedControls::forget_motion() noexcept CD_NONBLOCKING
+{
+  motion_lower_.setConstant(-kInfinity);
+  motion_upper_.setConstant(kInfinity);
+}
+
 bool LimitedControls::relax_motion(Eigen::VectorXd & tau) noexcept CD_NONBLOCKING
 {
   // min Σ s² with a negligible weight on τ, subject to lower ≤ R τ + s ≤ upper. Controls are scaled
   // by their effect on the rows.
   constexpr double kWeight = 1e-9;
-  const Eigen::Index count = motion_.rows();
+  const Eigen::Index count = motion_.cols();
   for (Eigen::Index i = 0; i < inputs_; ++i)
   {
-    const double effect = motion_.col(i).squaredNorm();
+    const double effect = motion_.row(i).squaredNorm();
     widening_hessian_(i, i) = kWeight * (effect > 0.0 ? effect : 1.0);
   }
-  widening_rows_.bottomLeftCorner(count, inputs_) = motion_;
+  widening_rows_.bottomLeftCorner(count, inputs_) = motion_.transpose();
   widening_lower_ << now_lower_, motion_lower_;
   widening_upper_ << now_upper_, motion_upper_;
   const Status status = widening_.solve(
@@ -237,7 +240,7 @@ bool LimitedControls::relax_motion(Eigen::VectorXd & tau) noexcept CD_NONBLOCKIN
   tau = widening_.solution().head(inputs_).cwiseMax(now_lower_).cwiseMin(now_upper_);
   for (Eigen::Index i = 0; i < count; ++i)
   {
-    const double value = motion_.row(i).dot(tau);
+    const double value = motion_.col(i).dot(tau);
     motion_lower_(i) = std::min(motion_lower_(i), value);
     motion_upper_(i) = std::max(motion_upper_(i), value);
   }
@@ -271,106 +274,88 @@ bool LimitedControls::admits_forces(
   return true;
 }
 
-void LimitedControls::load_rows(const Reduction & reduction, const Workspace & workspace) noexcept
+void LimitedControls::load_cones(const Reduction & reduction, const Workspace & workspace) noexcept
   CD_NONBLOCKING
 {
   const auto Z = reduction.multiplier_null_space();
-  open_ = cones_.empty() ? 0 : Z.cols();
-  rows_.setZero();
-  rows_.topLeftCorner(inputs_, inputs_).setIdentity();
-  row_lower_.head(inputs_) = now_lower_;
-  row_upper_.head(inputs_) = now_upper_;
   for (std::size_t i = 0; i < cones_.size(); ++i)
   {
     const ConeRow & cone = cones_[i];
     const Eigen::Index k = inputs_ + static_cast<Eigen::Index>(i);
+    input_rows_.col(k).setZero();
+    rows_.col(k).setZero();
     double constant = 0.0;
     for (const auto & [row, coefficient] : cone.terms)
     {
-      rows_.row(k).head(inputs_) += coefficient * reduction.multiplier_response().row(row);
-      rows_.row(k).segment(inputs_, open_) += coefficient * Z.row(row);
+      input_rows_.col(k) += coefficient * reduction.multiplier_response().row(row).transpose();
+      rows_.col(k).segment(inputs_, open_) += coefficient * Z.row(row).transpose();
       constant += coefficient * reduction.free_multipliers()(row);
     }
     row_lower_(k) = workspace.is_active(cone.constraint) ? cone.lower - constant : -kInfinity;
   }
-  rows_.bottomLeftCorner(motion_.rows(), inputs_) = motion_;
-  row_lower_.tail(motion_.rows()) = motion_lower_;
-  row_upper_.tail(motion_.rows()) = motion_upper_;
 }
 
-Status LimitedControls::minimise(int equalities) noexcept CD_NONBLOCKING
+void LimitedControls::load_rows(
+  const Unlimited & unlimited, const Reduction & reduction,
+  const Workspace & workspace) noexcept CD_NONBLOCKING
 {
-  const Eigen::Index n = inputs_ + open_;
-  const Status status = program_.solve(
-    {hessian_.topLeftCorner(n, n), gradient_.head(n), equalities_.topLeftCorner(equalities, n),
-     equality_values_.head(equalities), rows_.leftCols(n), row_lower_, row_upper_});
-  if (status == Status::kOk)
+  open_ = cones_.empty() ? 0 : reduction.multiplier_null_space().cols();
+  row_lower_.head(inputs_) = now_lower_ - unlimited.controls;
+  row_upper_.head(inputs_) = now_upper_ - unlimited.controls;
+  load_cones(reduction, workspace);
+  const Eigen::Index motion = motion_.cols();
+  input_rows_.rightCols(motion) = motion_;
+  row_lower_.tail(motion) = motion_lower_;
+  row_upper_.tail(motion) = motion_upper_;
+  const Eigen::Index others = rows_.cols() - inputs_;
+  rows_.topLeftCorner(inputs_, inputs_) = unlimited.directions.transpose();
+  rows_.topRightCorner(inputs_, others).noalias() =
+    unlimited.directions.transpose() * input_rows_.rightCols(others);
+  for (Eigen::Index k = inputs_; k < rows_.cols(); ++k)
   {
-    solution_.head(n) = program_.solution();
+    const double value = input_rows_.col(k).dot(unlimited.controls);
+    row_lower_(k) -= value;
+    row_upper_(k) -= value;
   }
-  return status;
+  clean_rows(unlimited);
+  std::copy(unlimited.level_ends.begin(), unlimited.level_ends.end(), block_ends_.begin());
+  block_ends_.back() = static_cast<int>(inputs_ + open_);
+}
+
+void LimitedControls::clean_rows(const Unlimited & unlimited) noexcept CD_NONBLOCKING
+{
+  constexpr double kNothing = 1e-13;  // of the largest that the part could be
+  Eigen::Index begin = 0;
+  for (const int end : unlimited.level_ends)
+  {
+    const Eigen::Index count = end - begin;
+    const double size = unlimited.directions.middleCols(begin, count).norm();
+    for (Eigen::Index k = 0; k < rows_.cols(); ++k)
+    {
+      const double length = k < inputs_ ? 1.0 : input_rows_.col(k).norm();
+      auto part = rows_.col(k).segment(begin, count);
+      if (!(part.norm() > kNothing * size * length))
+      {
+        part.setZero();
+      }
+    }
+    begin = end;
+  }
 }
 
 Status LimitedControls::solve(
-  const Levels & desired, const Reduction & reduction, const Workspace & workspace,
+  const Unlimited & unlimited, const Reduction & reduction, const Workspace & workspace,
   Eigen::VectorXd & tau) noexcept CD_NONBLOCKING
 {
-  load_rows(reduction, workspace);
-  equalities_.setZero();
-  Status status = Status::kOk;
-  int begin = 0;
-  bool found = false;
-  for (int level = 0; level < desired.level_count && status == Status::kOk; ++level)
+  load_rows(unlimited, reduction, workspace);
+  const Status status =
+    program_.solve({rows_.topRows(inputs_ + open_), row_lower_, row_upper_, block_ends_, true});
+  // A point that need not be the best is within the limits all the same.
+  const bool is_found = status == Status::kOk || status == Status::kNotConverged;
+  if (is_found)
   {
-    const int end = desired.level_ends[static_cast<std::size_t>(level)];
-    hessian_.setZero();
-    gradient_.setZero();
-    auto H = hessian_.topLeftCorner(inputs_, inputs_);
-    for (int row = begin; row < end; ++row)
-    {
-      H.noalias() += desired.rows.row(row).transpose() * desired.rows.row(row);
-      gradient_.head(inputs_) -= desired.right(row) * desired.rows.row(row).transpose();
-    }
-    status = minimise(begin);
-    if (status == Status::kOk)
-    {
-      found = true;
-      for (int row = begin; row < end; ++row)
-      {
-        equalities_.row(row).head(inputs_) = desired.rows.row(row);
-        equality_values_(row) = desired.rows.row(row).dot(solution_.head(inputs_));
-      }
-      begin = end;
-    }
-  }
-  if (status == Status::kOk)
-  {
-    // The smallest distribution of the forces, with negligible weight relative to the controls.
-    constexpr double kSplitWeight = 1e-6;
-    hessian_.setZero();
-    auto H = hessian_.topLeftCorner(inputs_, inputs_);
-    if (desired.metric)
-    {
-      H = *desired.metric;
-    }
-    else
-    {
-      H.setIdentity();
-    }
-    hessian_.diagonal().segment(inputs_, open_).setConstant(kSplitWeight * H.diagonal().maxCoeff());
-    gradient_.setZero();
-    gradient_.head(inputs_).noalias() -= H * desired.null_vector;
-    found = minimise(begin) == Status::kOk || found;
-  }
-  if (found)
-  {
-    // If a later level cannot be solved, the result of the earlier ones is kept.
-    tau = solution_.head(inputs_);
-    status = Status::kOk;
-  }
-  else
-  {
-    status = Status::kInfeasible;
+    tau = unlimited.controls;
+    tau.noalias() += unlimited.directions * program_.solution().head(inputs_);
   }
   tau = tau.cwiseMax(now_lower_).cwiseMin(now_upper_);
   for (Eigen::Index i = 0; i < inputs_; ++i)
@@ -379,7 +364,7 @@ Status LimitedControls::solve(
     at_bound_[static_cast<std::size_t>(i)] =
       tau(i) - now_lower_(i) <= near || now_upper_(i) - tau(i) <= near;
   }
-  return status;
+  return is_found ? Status::kOk : Status::kInfeasible;
 }
 
 }  // namespace constrained_dynamics

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "servo/quadratic_program_solver.hpp"
+#include "servo/closest_point.hpp"
 
 namespace constrained_dynamics
 {
@@ -38,8 +38,7 @@ constexpr double kOptimality = 1e-8;
 }  // namespace
 
 QuadraticProgram::QuadraticProgram(int max_variables, int max_equalities, int max_rows)
-:  // eiquadprog looks one element past its active set, so it gets a row more than can be active.
-  solver_(std::make_unique<Solver>(max_variables, 2 * max_rows + 1)),
+: solver_(std::make_unique<ClosestPoint>(max_variables, 2 * max_rows)),
   scale_(max_variables),
   centre_(Eigen::VectorXd::Zero(max_variables)),
   cholesky_(max_variables, max_variables),

@@ -15,6 +15,8 @@
 namespace constrained_dynamics
 {
 
+struct ClosestPoint;
+
 /// The convex quadratic program
 ///     minimise ½ xᵀ H x + gᵀ x   subject to   E x = e,   lower ≤ C x ≤ upper,
 /// with multipliers λ and μ of   H x + g = Eᵀ λ + Cᵀ μ,   μ_i ≥ 0 where the lower bound binds, ≤ 0
@@ -96,8 +98,6 @@ public:
   int iteration_count() const { return iterations_; }
 
 private:
-  struct Solver;  // eiquadprog's
-
   enum class Outcome
   {
     kOptimal,
@@ -136,7 +136,7 @@ private:
   bool find_multipliers(const Problem & problem) noexcept CD_NONBLOCKING;
   Status hand_out(const Problem & problem) noexcept CD_NONBLOCKING;
 
-  std::unique_ptr<Solver> solver_;
+  std::unique_ptr<ClosestPoint> solver_;
   // Sizes of the problem at hand.
   int variable_count_ = 0;
   int row_count_ = 0;
@@ -175,7 +175,6 @@ private:
   int worst_active_ = -1;
   int worst_row_ = -1;
   int side_count_ = 0;
-  double unit_ = 1.0;  // length that eiquadprog counts in
 
   Eigen::VectorXd solution_;
   Eigen::VectorXd equality_multipliers_;

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "servo/quadratic_program_solver.hpp"
+#include "servo/closest_point.hpp"
+#include "servo/quadratic_program.hpp"
+#include "servo/quadratic_program_tolerances.hpp"
 
 // The rows that bind at the solution.
 
@@ -244,10 +246,9 @@ QuadraticProgram::Outcome QuadraticProgram::find_active(const Problem & problem)
   CD_NONBLOCKING
 {
   const Eigen::Index n = variable_count_;
-  Solver & solver = *solver_;
+  ClosestPoint & solver = *solver_;
   evaluate_rows(problem, x_unlimited_);
   side_count_ = 0;
-  unit_ = 0.0;
   Eigen::Ref<Eigen::VectorXd> normal = y_.head(n);
   for (int i = 0; i < row_count_; ++i)
   {
@@ -275,38 +276,23 @@ QuadraticProgram::Outcome QuadraticProgram::find_active(const Problem & problem)
         // can be far larger than those of the limited one.)
         const double room = 0.5 * kFeasibility * std::abs(bound) + kRounding * magnitude_(i);
         solver.offsets(side_count_) = (side * (bound - values_(i)) + room) / length;
-        unit_ = std::max(unit_, -solver.offsets(side_count_));
         side_row_[static_cast<std::size_t>(side_count_)] = i;
         side_[static_cast<std::size_t>(side_count_)] = side;
         ++side_count_;
       }
     }
   }
-  // Rows and variables that this problem does not have must not count.
-  const Eigen::Index unused = solver.offsets.size() - side_count_;
-  solver.normals.bottomRows(unused).setZero();
-  solver.offsets.tail(unused).setOnes();
-  solver.normals.rightCols(solver.normals.cols() - n).setZero();
-  solver.offsets.head(side_count_) /= unit_;
   active_count_ = 0;
-  if (!(unit_ > 0.0 && std::isfinite(unit_)) || !solver.offsets.allFinite())
-  {
-    return Outcome::kFailed;
-  }
-  const auto status = solver.method.solve_quadprog(
-    solver.hessian, solver.gradient, solver.no_rows, solver.no_values, solver.normals,
-    solver.offsets, solver.x);
+  const ClosestPoint::Outcome outcome = solver.solve(n, side_count_);
   iterations_ += solver.method.getIteratios();
-  if (status != eiquadprog::solvers::EIQUADPROG_FAST_OPTIMAL)
+  if (outcome != ClosestPoint::Outcome::kFound)
   {
-    // Its name for a problem whose dual is unbounded.
-    return status == eiquadprog::solvers::EIQUADPROG_FAST_UNBOUNDED ? Outcome::kInfeasible
-                                                                    : Outcome::kFailed;
+    return outcome == ClosestPoint::Outcome::kEmpty ? Outcome::kInfeasible : Outcome::kFailed;
   }
-  active_count_ = static_cast<int>(solver.method.getActiveSetSize());
+  active_count_ = solver.active_count();
   for (int k = 0; k < active_count_; ++k)
   {
-    const auto index = static_cast<std::size_t>(solver.method.getActiveSet()(k));
+    const auto index = solver.active(k);
     active_[static_cast<std::size_t>(k)] = side_row_[index];
     active_side_[static_cast<std::size_t>(k)] = side_[index];
   }

@@ -7,7 +7,8 @@
 
 #include <Eigen/Cholesky>
 
-#include "servo/quadratic_program_solver.hpp"
+#include "servo/quadratic_program.hpp"
+#include "servo/quadratic_program_tolerances.hpp"
 
 // The problem as a distance, without the rows of equality.
 

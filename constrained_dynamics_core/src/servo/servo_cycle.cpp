@@ -104,15 +104,14 @@ void ServoCycle::report_limits() noexcept
   result.limited = m_.limited;
   result.cones_met = m_.cones_met;
   result.motion_limits_met = m_.motion_met;
-  const LimitedControls * limits = m_.motion_limited ? m_.motion_limits.get() : m_.limits.get();
   for (std::size_t i = 0; i < result.at_bound.size(); ++i)
   {
-    result.at_bound[i] = m_.limited && limits->at_bound(static_cast<int>(i));
+    result.at_bound[i] = m_.limited && m_.limits->at_bound(static_cast<int>(i));
   }
   for (int i = 0; i < m_.motion_bounds->count(); ++i)
   {
     result.at_motion_limit[static_cast<std::size_t>(m_.motion_bounds->coordinate(i))] =
-      m_.motion_limited && is_at_motion_limit(i);
+      m_.limited && is_at_motion_limit(i);
   }
 }
 

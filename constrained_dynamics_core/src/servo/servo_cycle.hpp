@@ -54,7 +54,14 @@ private:
   bool is_ideal() noexcept;
   // Limits.
   void limit() noexcept;
-  void limit_motion() noexcept;
+  /// What leaving the controls costs each level. @param rows S of all levels, transposed.
+  void find_directions(LevelSolver & solver, const Eigen::MatrixXd & rows) noexcept;
+  /// The bounds of the coordinates' accelerations as limits of the controls.
+  void form_motion_limits() noexcept;
+  /// Controls where none keep all limits: those that miss the limits of motion least, and among
+  /// these a stop.
+  void stop() noexcept;
+  Status solve_limited() noexcept;
   /// Whether the coordinates' accelerations with the controls are within their bounds.
   bool keeps_motion_limits() noexcept;
   /// Whether the controls bring a limited coordinate's acceleration to its bound, or beyond.
@@ -63,7 +70,6 @@ private:
   bool keeps_limits() noexcept;
   /// λ_0 and Λ for cones, unless force tasks asked for them; the controls will change.
   void find_forces() noexcept;
-  LimitedControls::Levels tasks_of_levels() const noexcept;
   const Eigen::MatrixXd * effort_metric() const noexcept;
   // Result.
   /// The passive system with the controls, unless it was solved already.

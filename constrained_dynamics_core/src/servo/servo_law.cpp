@@ -133,7 +133,7 @@ ServoLaw::ServoLaw(
   check_option("period", options_.period, 0.0, 1e6);
   if (options_.has_limits())
   {
-    (void)LimitedControls(passive_->constraints(), options_, row_count_);  // checks
+    (void)LimitedControls(passive_->constraints(), options_);  // checks
   }
   (void)MotionBounds(system, options_.motion_limits, options_.period);  // checks
   for (const std::shared_ptr<const NullSpaceTerm> & term : options_.null_space)

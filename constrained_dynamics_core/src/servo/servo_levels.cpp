@@ -82,6 +82,7 @@ void ServoCycle::solve_level(int level) noexcept
     m += count;
   }
   m_.level_ends[static_cast<std::size_t>(level)] = static_cast<int>(begin + m);
+  m_.level_ranks[static_cast<std::size_t>(level)] = 0;
   if (m == 0)
   {
     return;
@@ -97,6 +98,7 @@ void ServoCycle::solve_level(int level) noexcept
     rows.error_metric = &m_.gram;
   }
   const LevelSolver::Level found = m_.solver.solve(rows, law_.options().singular_tolerance);
+  m_.level_ranks[static_cast<std::size_t>(level)] = found.rank;
   m_.rank += found.rank;
   m_.condition = std::max(m_.condition, found.condition);
   m_.damped = m_.damped || found.damped;
@@ -127,21 +129,10 @@ void ServoCycle::add_null_part() noexcept
 
 void ServoCycle::weigh_levels() noexcept
 {
-  if (m_.weighed)
-  {
-    return;
-  }
-  m_.weighed = true;
-  if (m_.damped)
-  {
-    // The rows of the damped controls are desired, not those that take unbounded controls.
-    m_.ordered_z.noalias() = m_.ordered_S_transpose.transpose() * m_.solver.solution();
-  }
   for (std::size_t level = 0; is_ideal_metric() && level < law_.levels().size(); ++level)
   {
     weigh_level(static_cast<int>(level));
   }
-  m_.ordered_S = m_.ordered_S_transpose.transpose();
 }
 
 void ServoCycle::weigh_level(int level) noexcept

@@ -61,15 +61,16 @@ struct ServoWorkspace::Memory
   Eigen::MatrixXd S_transpose;
   Eigen::VectorXd z;
   Eigen::VectorXd tau;
+  Eigen::VectorXd unlimited_tau;  // only where limits bind
   Eigen::VectorXd null_part;
   Eigen::VectorXd force;
   LevelSolver solver;
   // Rows of enabled tasks, level by level.
   Eigen::MatrixXd ordered_S_transpose;
-  Eigen::MatrixXd ordered_S;  // only where limits bind
   Eigen::VectorXd ordered_z;
   Eigen::VectorXd ordered_size;
   std::vector<int> level_ends;
+  std::vector<int> level_ranks;
   // Of one level, or of all rows.
   Eigen::MatrixXd level_A;   // A_sᵀ
   Eigen::MatrixXd response;  // of the motion to forces A_sᵀ
@@ -78,17 +79,18 @@ struct ServoWorkspace::Memory
   Eigen::VectorXd weights;
   Eigen::VectorXd residual;                 // S τ − z
   std::unique_ptr<LimitedControls> limits;  // null: none
-  // Limits of coordinates and their rates: bounds of q̈ = motion_rows τ + motion_offset.
+  // What leaving the controls without limits costs each level.
+  Eigen::MatrixXd directions;
+  std::vector<int> direction_ends;
+  // Limits of coordinates and their rates: bounds of q̈ = motion_rowsᵀ τ + motion_offset.
   std::unique_ptr<MotionBounds> motion_bounds;
-  std::unique_ptr<LimitedControls> motion_limits;  // null: no coordinate has any
   Eigen::MatrixXd motion_rows;
   Eigen::VectorXd motion_offset;
   Eigen::VectorXd motion_lower;  // less the offset
   Eigen::VectorXd motion_upper;
+  Eigen::VectorXd motion_size;
+  std::unique_ptr<LevelSolver> brake_solver;
   Eigen::VectorXd motion_acceleration;  // u̇ with the controls
-  std::vector<int> motion_ends;         // of the one level that brakes
-  bool weighed = false;                 // ordered_S and ordered_z are in the units of errors
-  bool motion_limited = false;
   bool motion_met = true;
   bool limited = false;
   bool cones_met = true;

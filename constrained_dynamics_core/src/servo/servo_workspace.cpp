@@ -82,14 +82,15 @@ ServoWorkspace::Memory::Memory(
   S_transpose(Eigen::MatrixXd::Zero(input_count, row_count)),
   z(Eigen::VectorXd::Zero(row_count)),
   tau(Eigen::VectorXd::Zero(input_count)),
+  unlimited_tau(Eigen::VectorXd::Zero(input_count)),
   null_part(Eigen::VectorXd::Zero(input_count)),
   force(Eigen::VectorXd::Zero(speed_count)),
   solver(input_count, largest_level(law)),
   ordered_S_transpose(Eigen::MatrixXd::Zero(input_count, row_count)),
-  ordered_S(Eigen::MatrixXd::Zero(row_count, input_count)),
   ordered_z(Eigen::VectorXd::Zero(row_count)),
   ordered_size(Eigen::VectorXd::Ones(row_count)),
   level_ends(law.levels().size(), 0),
+  level_ranks(law.levels().size(), 0),
   level_A(Eigen::MatrixXd::Zero(speed_count, row_count)),
   response(Eigen::MatrixXd::Zero(speed_count, row_count)),
   gram(Eigen::MatrixXd::Zero(row_count, row_count)),
@@ -117,27 +118,28 @@ ServoWorkspace::Memory::Memory(
 
 void ServoWorkspace::Memory::make_limits(const ServoLaw & law)
 {
-  const ConstraintSet & constraints = law.passive().constraints();
   const ServoOptions & options = law.options();
-  if (options.has_limits())
-  {
-    limits = std::make_unique<LimitedControls>(constraints, options, law.row_count());
-  }
   motion_bounds =
     std::make_unique<MotionBounds>(law.passive().system(), options.motion_limits, options.period);
   const int count = motion_bounds->count();
-  if (count == 0)
+  if (!options.has_limits() && count == 0)
   {
     return;
   }
-  motion_limits = std::make_unique<LimitedControls>(
-    constraints, options, std::max(law.row_count(), count), count);
-  motion_rows.setZero(count, tau.size());
+  directions.setZero(tau.size(), tau.size());
+  direction_ends.assign(level_ends.size() + 2, 0);
+  limits = std::make_unique<LimitedControls>(
+    law.passive().constraints(), options, static_cast<int>(direction_ends.size()), count);
+  motion_rows.setZero(tau.size(), count);
   motion_offset.setZero(count);
   motion_lower.setZero(count);
   motion_upper.setZero(count);
   motion_acceleration.setZero(force.size());
-  motion_ends.assign(1, count);
+  motion_size.setZero(count);
+  if (count > 0)
+  {
+    brake_solver = std::make_unique<LevelSolver>(static_cast<int>(tau.size()), count);
+  }
 }
 
 bool ServoWorkspace::Memory::is_prepared() const noexcept CD_NONBLOCKING

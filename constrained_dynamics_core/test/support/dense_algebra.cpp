@@ -3,6 +3,9 @@
 
 #include "support/dense_algebra.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include <Eigen/Dense>
 
 namespace constrained_dynamics::test
@@ -66,6 +69,61 @@ VectorXd singular_values(const MatrixXd & matrix)
 VectorXd symmetric_eigenvalues(const MatrixXd & matrix)
 {
   return Eigen::SelfAdjointEigenSolver<MatrixXd>(matrix).eigenvalues();
+}
+
+Eigen::VectorXd non_negative_rest(const Eigen::MatrixXd & M, const Eigen::VectorXd & r)
+{
+  const Eigen::Index count = M.cols();
+  Eigen::VectorXd mu = Eigen::VectorXd::Zero(count);
+  std::vector<Eigen::Index> set;
+  for (int step = 0; step < 20 * (static_cast<int>(count) + 1); ++step)
+  {
+    const Eigen::VectorXd slope = M.transpose() * (r - M * mu);
+    Eigen::Index next = -1;
+    for (Eigen::Index i = 0; i < count; ++i)
+    {
+      const bool is_in = std::find(set.begin(), set.end(), i) != set.end();
+      const double size = 1e-13 * (1.0 + M.col(i).norm() * r.norm());
+      next = !is_in && slope(i) > size && (next < 0 || slope(i) > slope(next)) ? i : next;
+    }
+    if (next < 0)
+    {
+      break;
+    }
+    set.push_back(next);
+    for (;;)
+    {
+      const Eigen::MatrixXd part = M(Eigen::all, set);
+      const Eigen::VectorXd best = part.colPivHouseholderQr().solve(r);
+      double fraction = 1.0;
+      for (std::size_t k = 0; k < set.size(); ++k)
+      {
+        const Eigen::Index place = static_cast<Eigen::Index>(k);
+        const double now = mu(set[k]);
+        fraction = best(place) <= 0.0 ? std::min(fraction, now / (now - best(place))) : fraction;
+      }
+      std::vector<Eigen::Index> kept;
+      for (std::size_t k = 0; k < set.size(); ++k)
+      {
+        mu(set[k]) += fraction * (best(static_cast<Eigen::Index>(k)) - mu(set[k]));
+        if (mu(set[k]) > 1e-14)
+        {
+          kept.push_back(set[k]);
+        }
+        else
+        {
+          mu(set[k]) = 0.0;
+        }
+      }
+      const bool is_done = kept.size() == set.size();
+      set = kept;
+      if (is_done || set.empty())
+      {
+        break;
+      }
+    }
+  }
+  return r - M * mu;
 }
 
 }  // namespace constrained_dynamics::test

@@ -35,6 +35,9 @@ Eigen::MatrixXd kernel_of(const Eigen::MatrixXd & matrix, double threshold = 0.0
 /// singular value.
 Eigen::MatrixXd null_space(const Eigen::MatrixXd & matrix, double threshold = 1e-9);
 
+/// The least ‖M μ − r‖ with μ ≥ 0, by the method of Lawson and Hanson. Returns r − M μ.
+Eigen::VectorXd non_negative_rest(const Eigen::MatrixXd & M, const Eigen::VectorXd & r);
+
 /// Falling.
 Eigen::VectorXd singular_values(const Eigen::MatrixXd & matrix);
 

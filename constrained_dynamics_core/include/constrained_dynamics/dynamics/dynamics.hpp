@@ -88,6 +88,10 @@ public:
   [[nodiscard]] Status reduce(
     Workspace & workspace, Reduction & reduction,
     ReductionParts parts = {}) const noexcept CD_NONBLOCKING;
+  /// Adds ReductionParts::forces to a reduction at the state of the workspace. Statuses: kOk;
+  /// kNoState if the reduction belongs to another state. Real-time safe: yes.
+  [[nodiscard]] Status add_forces(Workspace & workspace, Reduction & reduction) const noexcept
+    CD_NONBLOCKING;
   /// Solves for inputs τ (l) by reusing a reduction at the state of the workspace. Statuses: those
   /// of `solve`; kNoState if the reduction belongs to another state. Real-time safe: yes.
   [[nodiscard]] Status solve(

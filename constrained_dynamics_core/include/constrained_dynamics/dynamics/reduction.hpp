@@ -66,6 +66,7 @@ private:
   friend class Dynamics;
 
   Status reduce(Evaluation & evaluation, ReductionParts parts) noexcept CD_NONBLOCKING;
+  Status add_forces(const Evaluation & evaluation) noexcept CD_NONBLOCKING;
   void respond_driven(const Evaluation & evaluation) noexcept CD_NONBLOCKING;
   void find_forces(const Evaluation & evaluation) noexcept CD_NONBLOCKING;
   Status solve(const ConstVectorRef & inputs, Evaluation & evaluation) noexcept CD_NONBLOCKING;
