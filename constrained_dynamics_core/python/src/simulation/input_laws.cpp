@@ -31,8 +31,8 @@ void bind_input_laws(nb::module_ & module)
         const std::vector<ReferencePointer> & references, const std::vector<double> & smooth_start,
         double period)
       {
-        new (self)
-          ServoInputLaw(std::move(law), ServoDrive{{references, smooth_start}, period, nullptr});
+        new (self) ServoInputLaw(
+          std::move(law), ServoDrive{{references, smooth_start}, period, nullptr, {}});
       },
       "law"_a, "references"_a = std::vector<ReferencePointer>(), nb::kw_only(),
       "smooth_start"_a = std::vector<double>(), "period"_a = 0.0,
