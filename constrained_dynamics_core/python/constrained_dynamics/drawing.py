@@ -12,6 +12,7 @@ from .shapes import Shape, frame_along
 # Colour-blind safe (Okabe and Ito).
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6a3d9a", "#999933"]
 MOST_ARROWS = 60
+FIELD_OF_VIEW = 45.0  # of the camera, from the lower to the upper edge [degrees]
 STICK_COLOUR = (0.35, 0.4, 0.47)
 
 
@@ -64,8 +65,7 @@ class Drawing:
         self.thickness = 0.005 * extent
         sticks = [(parent, child) for child, parent in self._joints() if child not in drawn or parent not in drawn]
         for a, b in dict.fromkeys(sticks + self._tool_sticks()):
-            length = np.linalg.norm(place[a] - place[b], axis=1)
-            if length.max() > 1e-6 and (np.ptp(length) < 1e-6 * max(length.max(), 1.0) or a == "world"):
+            if np.linalg.norm(place[a] - place[b], axis=1).max() > 1e-6:
                 self._stick(a, b, place)
         self._draw_free_bodies(place, drawn, extent)
         self.frames = list(
@@ -309,7 +309,9 @@ class Drawing:
         clouds += [arrow.point for arrow in self.arrows]
         if not clouds:
             self.centre, self.radius, self.floor, self.flat = np.zeros(3), 1.0, 0.0, False
+            self.cloud = np.zeros((1, 3))
             return
+        self.cloud = np.concatenate(clouds)
         low = np.min([cloud.min(axis=0) for cloud in clouds], axis=0)
         high = np.max([cloud.max(axis=0) for cloud in clouds], axis=0)
         for shape in self.shapes:
@@ -328,8 +330,8 @@ class Drawing:
         self.flat = (high - low)[1] < 0.05 * self.radius
 
     def camera(self):
-        """The viewpoint: in front of planes and from above; at a right angle for motion in x and z only."""
-        distance = 2.1 * self.radius
+        """The viewpoint: in front of planes and from above; at a right angle for motion in x and z only. It is far
+        enough away that everything is inside a square picture."""
         if self.flat and not self.normals:
             direction = np.array([0.12, -1.0, 0.12])
         else:
@@ -340,6 +342,12 @@ class Drawing:
                 key=lambda c: sum(min(float(n @ c), 0.25) for n in self.normals) + 0.05 * float(c @ wanted),
             )
         direction = direction / np.linalg.norm(direction)
+        across = np.cross([0.0, 0.0, 1.0], direction)
+        across /= np.linalg.norm(across)
+        places = self.cloud - self.centre
+        aside = np.abs(np.stack([places @ across, places @ np.cross(direction, across)]))
+        needed = places @ direction + aside / (0.85 * np.tan(np.radians(FIELD_OF_VIEW / 2)))
+        distance = max(2.1 * self.radius, float(needed.max()))
         return self.centre + distance * direction, self.centre
 
     def _scale(self):

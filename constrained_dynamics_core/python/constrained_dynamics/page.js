@@ -39,9 +39,10 @@
       () => place.appendChild(Object.assign(document.createElement("div"), {className: "plot"})));
     data.plots.plots.forEach((plot, k) => {
       const frame = frames[k];
+      frame.appendChild(Object.assign(document.createElement("div"), {className: "title", textContent: plot.title}));
       const figure = frame.appendChild(Object.assign(document.createElement("div"), {className: "figure", id: plot.id}));
       const layout = {
-        title: {text: plot.title, x: 0.02, xanchor: "left", font: {size: 13}}, margin: {l: 62, r: 12, t: 30, b: 34},
+        margin: {l: 62, r: 12, t: 8, b: 34},
         font: {size: 11}, hovermode: "x unified", shapes, showlegend: true, paper_bgcolor: "rgba(0,0,0,0)",
         legend: {orientation: "h", x: 1, xanchor: "right", y: 1.0, yanchor: "bottom", font: {size: 10}, bgcolor: "rgba(255,255,255,0.7)"},
         xaxis: {range: [first, last], title: {text: "t [s]", standoff: 2}, gridcolor: "#e8ecf1"},
@@ -59,8 +60,8 @@
         if (!full || !full.xaxis || !full._size) return;
         const x = full.xaxis.l2p(t);
         cursor.style.display = x >= 0 && x <= full._size.w ? "block" : "none";
-        cursor.style.left = 2 + full._size.l + x + "px";
-        cursor.style.top = 2 + full._size.t + "px";
+        cursor.style.left = figure.offsetLeft + full._size.l + x + "px";
+        cursor.style.top = figure.offsetTop + full._size.t + "px";
         cursor.style.height = full._size.h + "px";
       });
     });

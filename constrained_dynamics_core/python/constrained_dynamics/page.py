@@ -20,7 +20,7 @@ import numpy as np
 
 from . import Scenario
 from .commands import add_scenario_arguments, find_scenario
-from .drawing import COLOURS, Drawing
+from .drawing import COLOURS, FIELD_OF_VIEW, Drawing
 from .residuals import largest_violation
 from .rotations import quaternions
 from .shapes import scenario_robots, urdf_shapes
@@ -234,7 +234,7 @@ def scene_data(drawing, blob):
         "scales": drawing.scales,
         "radius": drawing.radius,
         "floor": drawing.floor,
-        "camera": {"position": position.tolist(), "target": target.tolist()},
+        "camera": {"position": position.tolist(), "target": target.tolist(), "fieldOfView": FIELD_OF_VIEW},
         "empty": drawing.is_empty(),
     }
 

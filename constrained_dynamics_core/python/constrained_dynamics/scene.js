@@ -44,7 +44,7 @@ const CdScene = (function () {
 
     // The world of the viewer has y up, its scene z up.
     const up = (p) => new THREE.Vector3(p[0], p[2], -p[1]);
-    const camera = new THREE.PerspectiveCamera(45, 1, 0.002 * scene.radius, 200 * scene.radius);
+    const camera = new THREE.PerspectiveCamera(scene.camera.fieldOfView, 1, 0.002 * scene.radius, 200 * scene.radius);
     camera.position.copy(up(scene.camera.position));
     viewer.set_camera(camera);
     viewer.controls.target.copy(up(scene.camera.target));
