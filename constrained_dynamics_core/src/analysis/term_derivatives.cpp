@@ -116,7 +116,10 @@ Status SolutionDifferentiator::evaluate_terms(
   if (!terms.system_is_analytic)
   {
     residual = at.mass_matrix.lazyProduct(acceleration) - at.force;
-    residual -= at.input_matrix.lazyProduct(inputs_);
+    for (Eigen::Index k = 0; k < inputs_.size(); ++k)
+    {
+      residual -= inputs_(k) * at.input_matrix.col(k);
+    }
   }
   values_.segment(n_, nq_) = at.rates;
   values_.segment(n_ + nq_, nq_) =
