@@ -268,7 +268,7 @@ TEST_P(AnyScene, when_cycle_runs_expect_no_allocation)
     GTEST_SKIP() << "allocations are not counted in this build";
   }
   SceneDescription scene = GetParam().scene();
-  scene.external_wrenches.push_back({"push", "world", false, {}, {}});
+  scene.external_wrenches.push_back({"push", "world"});
   scene.external_wrenches.back().force.setOnes();
   scene.external_wrenches.back().frame = Fixture(scene).system->frame_names().back();
   Fixture f(scene);
@@ -537,7 +537,7 @@ TEST(RigidBodySystem, when_external_wrench_acts_expect_its_generalized_force)
   SceneDescription scene = full_scene();
   Fixture bare(scene);
   scene.external_wrenches.push_back({"wind", "blade", false, {1, 2, 3}, {0.1, 0.2, 0.3}});
-  scene.external_wrenches.push_back({"thrust", "brick", true, {}, {}});
+  scene.external_wrenches.push_back({"thrust", "brick", true});
   scene.external_wrenches[1].force.setZero();
   scene.external_wrenches[1].torque.setZero();
   Fixture f(scene);
@@ -770,12 +770,7 @@ TEST(RigidBodySystem, when_scene_is_wrong_expect_refusal_that_names_it)
   expect_refusal(with([&](Scene & s) { s.dampers["ball"] = 1.0; }), "'ball'");
   expect_refusal(with([&](Scene & s) { s.actuated = {"nope"}; }), "'nope'");
   expect_refusal(with([&](Scene & s) { s.actuated = {"left_lift", "left_lift"}; }), "left_lift");
-  expect_refusal(
-    with(
-      [&](Scene & s) {
-        s.external_wrenches.push_back({"w", "nope", false, {}, {}});
-      }),
-    "nope");
+  expect_refusal(with([&](Scene & s) { s.external_wrenches.push_back({"w", "nope"}); }), "nope");
 }
 
 }  // namespace
