@@ -329,8 +329,7 @@ double percussion_energy(
   EXPECT_EQ(dynamics.evaluate_rows(before.time, before.q, before.u, workspace), Status::kOk);
   EXPECT_EQ(dynamics.evaluate_terms(workspace), Status::kOk);
   const Eigen::MatrixXd mass = workspace.terms().mass_matrix;
-  const Eigen::VectorXd free =
-    before.u + h * (mass.llt().solve(workspace.terms().force) + turning);
+  const Eigen::VectorXd free = before.u + h * (mass.llt().solve(workspace.terms().force) + turning);
   EXPECT_TRUE(has_output(simulation.step()));
   const Eigen::VectorXd & after = simulation.state().u;
   return 0.5 * after.dot(mass * after) - 0.5 * free.dot(mass * free);
