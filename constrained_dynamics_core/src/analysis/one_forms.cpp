@@ -41,14 +41,7 @@ OneForms::OneForms(
   n_(system_.speed_count()),
   m_(set.row_count())
 {
-  int buffer = 0;
-  for (int i = 0; i < set_.size(); ++i)
-  {
-    buffer = std::max(buffer, set_[i].scratch_size());
-  }
-  scratch_.jacobian_a.setZero(6, n_);
-  scratch_.jacobian_b.setZero(6, n_);
-  scratch_.buffer.setZero(buffer);
+  scratch_ = set_.make_scratch();
   for (int row = 0; row < set_.row_count(); ++row)
   {
     is_holonomic_ = is_holonomic_ && set_.row(row).level == RowLevel::kPosition;

@@ -14,6 +14,14 @@
 namespace constrained_dynamics
 {
 
+ConstraintScratch::ConstraintScratch(Eigen::Index speed_count, int buffer_size)
+: jacobian_a(Matrix6X::Zero(6, speed_count)),
+  jacobian_b(Matrix6X::Zero(6, speed_count)),
+  buffer(Eigen::VectorXd::Zero(buffer_size))
+{
+  frame_derivatives.resize(speed_count);
+}
+
 const char * to_string(RowLevel level) noexcept CD_NONBLOCKING
 {
   switch (level)
@@ -195,6 +203,16 @@ const RowDescription & ConstraintSet::row(int row) const
 std::string ConstraintSet::row_name(int row) const
 {
   return (*this)[constraint_of_row(row)].name() + "/" + this->row(row).label;
+}
+
+ConstraintScratch ConstraintSet::make_scratch() const
+{
+  int buffer_size = 0;
+  for (const auto & constraint : constraints_)
+  {
+    buffer_size = std::max(buffer_size, constraint->scratch_size());
+  }
+  return {system_->speed_count(), buffer_size};
 }
 
 }  // namespace constrained_dynamics

@@ -3,6 +3,7 @@
 
 #include "constrained_dynamics/constraints/formula_constraint.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <stdexcept>
@@ -94,7 +95,9 @@ FormulaConstraint::FormulaConstraint(
   const std::vector<std::string> & labels)
 : Constraint(
     name, "formula", system, describe(name, level, binding.output_count(), labels), {},
-    binding.jet_scratch_size() + binding.gradient_scratch_size()),
+    std::max(
+      binding.jet_scratch_size() + binding.gradient_scratch_size(),
+      binding.derivative_scratch_size())),
   binding_(std::move(binding)),
   level_(level)
 {
@@ -179,9 +182,10 @@ void FormulaConstraint::do_row_sizes(
 
 bool FormulaConstraint::do_differentiate(
   const SystemData & data, const SystemDerivatives & derivatives,
-  const ConstVectorRef & multipliers, ConstraintScratch &, RowDerivatives & out) const
+  const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const
 {
-  binding_.differentiate_rows(data, derivatives, to_formula_level(level_), multipliers, out);
+  binding_.differentiate_rows(
+    data, derivatives, to_formula_level(level_), multipliers, scratch, out);
   return true;
 }
 

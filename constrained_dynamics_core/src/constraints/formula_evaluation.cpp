@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <new>
 
 #include "constrained_dynamics/constraints/formula_binding.hpp"
+#include "constraints/formula_scratch.hpp"
 #include "formula/sized.hpp"
 
 namespace constrained_dynamics
@@ -19,18 +19,6 @@ namespace
 {
 
 constexpr double kUnavailable = std::numeric_limits<double>::quiet_NaN();
-
-/// `count` scalars at `memory`.
-template <class S>
-S * scalars_at(double * memory, int count) noexcept
-{
-  constexpr int kDoubles = static_cast<int>(sizeof(S) / sizeof(double));
-  for (int i = 0; i < count; ++i)
-  {
-    ::new (static_cast<void *>(memory + kDoubles * i)) S();
-  }
-  return std::launder(reinterpret_cast<S *>(memory));
-}
 
 bool is_finite(double x) noexcept { return std::isfinite(x); }
 bool is_finite(const Dual & x) noexcept
@@ -141,7 +129,7 @@ Status FormulaBinding::evaluate(
 const Dual * FormulaBinding::evaluate_rates(
   const SystemData & data, double * scratch) const noexcept CD_NONBLOCKING
 {
-  Dual * variables = scalars_at<Dual>(scratch, value_scratch_size());
+  Dual * variables = detail::scalars_at<Dual>(scratch, value_scratch_size());
   Dual * tape = variables + variable_count();
   Dual * outputs = tape + program_.tape_size();
   load(data, [&](std::size_t k, const Numbers & x) { variables[k] = Dual(x.value, x.first); });
@@ -152,7 +140,7 @@ const Dual * FormulaBinding::evaluate_rates(
 const Jet2 * FormulaBinding::evaluate_jets(const SystemData & data, double * scratch) const noexcept
   CD_NONBLOCKING
 {
-  Jet2 * variables = scalars_at<Jet2>(scratch, value_scratch_size());
+  Jet2 * variables = detail::scalars_at<Jet2>(scratch, value_scratch_size());
   Jet2 * tape = variables + variable_count();
   Jet2 * outputs = tape + program_.tape_size();
   load(
@@ -165,7 +153,7 @@ const Jet2 * FormulaBinding::evaluate_jets(const SystemData & data, double * scr
 const Jet2 * FormulaBinding::evaluate_jets(double time, double * scratch) const noexcept
   CD_NONBLOCKING
 {
-  Jet2 * variables = scalars_at<Jet2>(scratch, value_scratch_size());
+  Jet2 * variables = detail::scalars_at<Jet2>(scratch, value_scratch_size());
   Jet2 * tape = variables + variable_count();
   Jet2 * outputs = tape + program_.tape_size();
   for (std::size_t k = 0; k < variables_.size(); ++k)
@@ -258,7 +246,7 @@ void FormulaBinding::row_sizes(
   const SystemTerms & terms = data.terms;
   const int n = variable_count();
   const int tape_size = program_.tape_size();
-  Sized * variables = scalars_at<Sized>(scratch.buffer.data(), 2 * n + 2 * tape_size);
+  Sized * variables = detail::scalars_at<Sized>(scratch.buffer.data(), 2 * n + 2 * tape_size);
   Sized * gradient = variables + n;
   Sized * tape = gradient + n;
   Sized * adjoint = tape + tape_size;

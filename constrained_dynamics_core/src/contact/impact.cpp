@@ -56,14 +56,7 @@ ImpactSolver::Impl::Impl(const Dynamics & the_dynamics, std::size_t contact_limi
   row_solution.redundancy.setZero(m);
   is_equality.assign(static_cast<std::size_t>(m), 0);
   sliding.reserve(contact_limit);
-  scratch.jacobian_a.setZero(6, n);
-  scratch.jacobian_b.setZero(6, n);
-  int buffer = 0;
-  for (int i = 0; i < dynamics->constraints().size(); ++i)
-  {
-    buffer = std::max(buffer, dynamics->constraints()[i].scratch_size());
-  }
-  scratch.buffer.setZero(buffer);
+  scratch = dynamics->constraints().make_scratch();
   q.setZero(dynamics->system().coordinate_count());
   moved = q;
   moved_speeds.setZero(n);

@@ -48,14 +48,7 @@ Evaluation::Evaluation(std::shared_ptr<const ConstrainedSystem> of) : of_(std::m
   const Eigen::Index m = set.row_count();
   const Eigen::Index driven = static_cast<Eigen::Index>(system().driven_speeds().size());
   system_data = system().make_data();
-  scratch.jacobian_a.setZero(6, n);
-  scratch.jacobian_b.setZero(6, n);
-  int buffer = 0;
-  for (int i = 0; i < set.size(); ++i)
-  {
-    buffer = std::max(buffer, set[i].scratch_size());
-  }
-  scratch.buffer.setZero(buffer);
+  scratch = set.make_scratch();
   rows.position.setConstant(m, kNaN);
   rows.velocity.setConstant(m, kNaN);
   rows.jacobian.setConstant(m, n, kNaN);

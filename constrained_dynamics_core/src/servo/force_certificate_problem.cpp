@@ -102,11 +102,9 @@ ForceCertificate::Impl::Impl(
     }
   }
   std::size_t most_pairs = 1;
-  int scratch_size = 0;
   for (int i = 0; i < set.size(); ++i)
   {
     most_pairs = std::max(most_pairs, set[i].wrench_bodies().size());
-    scratch_size = std::max(scratch_size, set[i].scratch_size());
   }
   pairs.resize(most_pairs);
   for (const WrenchSensor & sensor : options.sensors)
@@ -119,9 +117,7 @@ ForceCertificate::Impl::Impl(
   sources.setZero(n, size.inputs + n);
   jacobian.setZero(6, n);
   reach = jacobian;
-  scratch.jacobian_a.setZero(6, n);
-  scratch.jacobian_b.setZero(6, n);
-  scratch.buffer.setZero(scratch_size);
+  scratch = set.make_scratch();
   unit.setZero(size.rows);
   observable.setZero(size.unknowns());
   estimate.setZero(size.unknowns());

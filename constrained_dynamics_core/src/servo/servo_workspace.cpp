@@ -106,9 +106,7 @@ ServoWorkspace::Memory::Memory(
     weights_of_tasks.push_back(task.weight);
     buffer = std::max(buffer, task.constraint->scratch_size());
   }
-  scratch.jacobian_a.setZero(6, speed_count);
-  scratch.jacobian_b.setZero(6, speed_count);
-  scratch.buffer.setZero(buffer);
+  scratch = ConstraintScratch(speed_count, buffer);
   rows.position.setZero(row_count);
   rows.velocity.setZero(row_count);
   rows.jacobian.setZero(row_count, speed_count);

@@ -117,7 +117,7 @@ SimulationCore::SimulationCore(
   {
     x->setZero(size);
   }
-  mean_acceleration_.setZero(n);
+  interpolated_acceleration_.setZero(n);
   single_change_.impulse.setZero(n);
   trouble_state_.fill(Eigen::VectorXd::Zero(size));
   events_.reserve(Simulation::kEventCapacity);

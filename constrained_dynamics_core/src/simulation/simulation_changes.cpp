@@ -69,19 +69,17 @@ void SimulationCore::record(const ContactEvent & event) noexcept CD_NONBLOCKING
     events_.push_back(event);
     return;
   }
-  if (may_grow_)
-  {
-    try
-    {
-      events_.push_back(event);
-      return;
-    }
-    catch (...)
-    {
-      // counted below
-    }
-  }
   ++lost_events_;
+}
+
+/// Makes room for the events of a step and of the schedule: a run may allocate, its steps may not.
+void SimulationCore::reserve_events()
+{
+  const std::size_t room = Simulation::kEventCapacity / 2 + schedule_.size() - next_change_;
+  if (events_.capacity() - events_.size() < room)
+  {
+    events_.reserve(2 * events_.capacity() + room);
+  }
 }
 
 // ---- the schedule

@@ -91,6 +91,7 @@ public:
   Status apply_due_changes() noexcept CD_NONBLOCKING;
   double next_change_time() const noexcept;
   void record(const ContactEvent & event) noexcept CD_NONBLOCKING;
+  void reserve_events();
   void schedule(std::vector<ScheduledChange> changes);
 
   // ---- simulation_run.cpp: runs
@@ -148,7 +149,7 @@ private:
     kDone,
   };
 
-  double mean_beside(
+  double interpolate_neighbours(
     double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
     double shift) noexcept CD_NONBLOCKING;
   template <typename Project>
@@ -199,7 +200,6 @@ private:
 
   std::vector<ContactEvent> events_;
   long lost_events_ = 0;
-  bool may_grow_ = false;  // in a run events may allocate
   std::vector<ScheduledChange> schedule_;
   std::size_t next_change_ = 0;
   ScheduledChange single_change_;
@@ -209,7 +209,7 @@ private:
   Eigen::VectorXd settled_;
   Eigen::VectorXd beside_;
   Eigen::VectorXd beside_slope_;
-  Eigen::VectorXd mean_acceleration_;
+  Eigen::VectorXd interpolated_acceleration_;
 
   RunResult counts_;
   std::unique_ptr<RunBook> run_book_;

@@ -135,10 +135,10 @@ Status SimulationCore::stage_derivative(
   double shift = kDistance / speed;
   for (int i = 0; i <= (is_noisy ? kDoublings : 0); ++i, shift *= 2.0)
   {
-    const double worst = mean_beside(time, x, x_dot, shift);
+    const double worst = interpolate_neighbours(time, x, x_dot, shift);
     if (worst <= largest_condition || (status == Status::kSingular && std::isfinite(worst)))
     {
-      x_dot.tail(mean_acceleration_.size()) = mean_acceleration_;
+      x_dot.tail(interpolated_acceleration_.size()) = interpolated_acceleration_;
       break;
     }
   }
@@ -151,16 +151,16 @@ Status SimulationCore::stage_derivative(
   return status;  // the bounded solution is the best if no neighbour is regular
 }
 
-/// mean_acceleration_ at x from states before and after it along its motion, `shift` [s] apart.
+/// interpolated_acceleration_ at x from states before and after it along its motion, `shift` [s] apart.
 /// Returns the largest condition of their rows, infinity where one is not regular.
-double SimulationCore::mean_beside(
+double SimulationCore::interpolate_neighbours(
   double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
   double shift) noexcept CD_NONBLOCKING
 {
   const Eigen::Index nq = system().coordinate_count();
   const double singular = dynamics().options().rank.singular_tolerance;
   double condition = 0.0;
-  mean_acceleration_.setZero();
+  interpolated_acceleration_.setZero();
   for (const auto & [place, weight] : kNeighbours)
   {
     const double step = place * shift;
@@ -177,7 +177,7 @@ double SimulationCore::mean_beside(
       return std::numeric_limits<double>::infinity();
     }
     condition = std::max(condition, workspace().solution().condition);
-    mean_acceleration_ += weight * beside_slope_.tail(u.size());
+    interpolated_acceleration_ += weight * beside_slope_.tail(u.size());
   }
   return condition;
 }

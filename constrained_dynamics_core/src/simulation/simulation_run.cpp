@@ -45,24 +45,22 @@ RunResult SimulationCore::run(
   check_run(state_.time, until, output_interval);
   counts_ = RunResult{};
   naming_.fill(Naming::kNothing);
-  // Books, and events that may allocate, belong to runs and not to single steps, however a run
-  // ends.
+  // Books belong to runs and not to single steps, however a run ends.
   LimitWatch limits(system());
   struct Running
   {
-    explicit Running(SimulationCore & core) : of(core) { of.may_grow_ = true; }
     ~Running()
     {
-      of.may_grow_ = false;
       of.book_ = nullptr;
       of.limits_ = nullptr;
     }
     SimulationCore & of;
   };
-  const Running running(*this);
+  const Running running{*this};
   book_ = run_book_.get();
   book_->open();
   limits_ = options_.watch_limits ? &limits : nullptr;
+  reserve_events();
   Status status = apply_due_changes();
   bool goes_on = true;
   status = has_output(status) ? worse(status, evaluate()) : status;
@@ -101,6 +99,7 @@ RunResult SimulationCore::loop(
     {
       return finish(Status::kInterrupted, false);
     }
+    reserve_events();
     const Advance made = stepper.make(stepper.limit(until, next_change_time()));
     bool goes_on = true;
     Status status = made.status;

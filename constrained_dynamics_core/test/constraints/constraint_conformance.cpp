@@ -275,10 +275,10 @@ ConstraintScratch make_scratch(const Constraint & constraint)
 {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   const Eigen::Index n = constraint.system().speed_count();
-  ConstraintScratch scratch;
-  scratch.jacobian_a.setConstant(6, n, kNaN);
-  scratch.jacobian_b.setConstant(6, n, kNaN);
-  scratch.buffer.setConstant(constraint.scratch_size(), kNaN);
+  ConstraintScratch scratch(n, constraint.scratch_size());
+  scratch.jacobian_a.setConstant(kNaN);
+  scratch.jacobian_b.setConstant(kNaN);
+  scratch.buffer.setConstant(kNaN);
   return scratch;
 }
 

@@ -603,10 +603,7 @@ struct Spacecraft
     VectorXd position(1), velocity(1), bias(1);
     MatrixXd jacobian(1, 6);
     RowBlock block{position, velocity, jacobian, bias};
-    ConstraintScratch scratch;
-    scratch.jacobian_a.setZero(6, 6);
-    scratch.jacobian_b.setZero(6, 6);
-    scratch.buffer.setZero(row->scratch_size());
+    ConstraintScratch scratch(6, row->scratch_size());
     EXPECT_EQ(row->evaluate(workspace.system_data(), scratch, block), Status::kOk);
     const MatrixXd A = jacobian.rightCols<3>();
     const VectorXd B = bias - jacobian * acceleration;  // u̇ at τ̇ = 0

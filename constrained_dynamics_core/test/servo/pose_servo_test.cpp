@@ -83,9 +83,10 @@ public:
   {
     const Eigen::Index m = servo.row_count();
     const Eigen::Index n = servo.system().speed_count();
-    scratch_.jacobian_a.setConstant(6, n, NAN);
-    scratch_.jacobian_b.setConstant(6, n, NAN);
-    scratch_.buffer.setConstant(servo.scratch_size(), NAN);
+    scratch_ = ConstraintScratch(n, servo.scratch_size());
+    scratch_.jacobian_a.setConstant(NAN);
+    scratch_.jacobian_b.setConstant(NAN);
+    scratch_.buffer.setConstant(NAN);
     position.setZero(m);
     velocity.setZero(m);
     jacobian.setZero(m, n);

@@ -93,7 +93,7 @@ private:
 /// Afterwards `workspace` holds the solution and the rows at the state.
 /// Statuses: those of Dynamics::solve; kSizeMismatch also if `out` was made for a Dynamics of other
 /// sizes; kNonFiniteResult if a derivative does not exist. `out` is untouched unless
-/// has_output(status). Real-time safe: yes, unless rows are given as formulas, which allocate.
+/// has_output(status). Real-time safe: yes.
 [[nodiscard]] CONSTRAINED_DYNAMICS_EXPORT Status differentiate(
   const Dynamics & dynamics, double time, const ConstVectorRef & q, const ConstVectorRef & u,
   const ConstVectorRef & inputs, Workspace & workspace,

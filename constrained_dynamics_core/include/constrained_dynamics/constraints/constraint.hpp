@@ -63,11 +63,16 @@ struct RowDerivatives
 };
 
 /// Scratch memory of the rows, shared by all constraints of a workspace.
-struct ConstraintScratch
+struct CONSTRAINED_DYNAMICS_EXPORT ConstraintScratch
 {
-  Matrix6X jacobian_a;     ///< 6 × n
-  Matrix6X jacobian_b;     ///< 6 × n
-  Eigen::VectorXd buffer;  ///< the largest Constraint::scratch_size of the set
+  ConstraintScratch() = default;
+  /// @param buffer_size the largest Constraint::scratch_size of the constraints.
+  ConstraintScratch(Eigen::Index speed_count, int buffer_size);
+
+  Matrix6X jacobian_a;  ///< 6 × n
+  Matrix6X jacobian_b;  ///< 6 × n
+  FrameDerivatives frame_derivatives;
+  Eigen::VectorXd buffer;
 };
 
 /// Names of the two bodies on which a wrench of a constraint acts, and of the frames; either may be
@@ -158,7 +163,8 @@ public:
 
   /// Analytic derivatives of the rows at the state of `derivatives`, from System::differentiate,
   /// with multipliers λ (m). Returns false if the constraint has none; `differentiate` of
-  /// derivatives.hpp then uses finite differences. Real-time safe: no.
+  /// derivatives.hpp then uses finite differences. Real-time safe: yes for the constraints of this
+  /// library.
   [[nodiscard]] bool differentiate(
     const SystemData & data, const SystemDerivatives & derivatives,
     const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const
@@ -232,6 +238,8 @@ public:
   int wrench_count() const { return wrench_count_; }
   /// First wrench pair of constraint i.
   int wrench_offset(int i) const { return wrench_offsets_[static_cast<std::size_t>(i)]; }
+  /// Scratch memory that is large enough for each of the constraints.
+  ConstraintScratch make_scratch() const;
 
 private:
   std::shared_ptr<const System> system_;

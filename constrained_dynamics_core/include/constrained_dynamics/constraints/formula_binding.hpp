@@ -78,6 +78,8 @@ public:
   int jet_scratch_size() const noexcept CD_NONBLOCKING;
   /// Number of scratch doubles that gradients() needs.
   int gradient_scratch_size() const noexcept CD_NONBLOCKING;
+  /// Number of scratch doubles that differentiate_rows() needs.
+  int derivative_scratch_size() const noexcept CD_NONBLOCKING;
 
   // All functions below evaluate at the state of the last System::update_kinematics, with the
   // accelerations at u̇ = 0. Real-time safe: yes. Statuses: kOk, kNonFiniteResult.
@@ -120,18 +122,15 @@ public:
 
   /// Derivatives of the formulas taken as rows of `level` (kPosition to kAcceleration) with
   /// multipliers λ; see RowDerivatives. `derivatives` come from System::differentiate, which must
-  /// have returned true. Real-time safe: no.
+  /// have returned true. Uses derivative_scratch_size() doubles of scratch.buffer, and
+  /// scratch.frame_derivatives. Real-time safe: yes.
   void differentiate_rows(
     const SystemData & data, const SystemDerivatives & derivatives, FormulaLevel level,
-    const ConstVectorRef & multipliers, RowDerivatives & out) const;
+    const ConstVectorRef & multipliers, ConstraintScratch & scratch, RowDerivatives & out) const;
 
 private:
   class Compiler;
-  /// A variable with its rates, u̇ included, and their derivatives by q (n) and by u (n).
-  struct VariableDerivatives;
-  VariableDerivatives differentiate_variable(
-    const SystemData & data, const SystemDerivatives & derivatives, const FrameKinematics & frame,
-    const FrameDerivatives & frame_derivatives, std::size_t k) const;
+  class RowDifferentiator;
 
   enum class Kind
   {
