@@ -64,7 +64,7 @@ if(NOT eiquadprog_FOUND)
 endif()
 find_package(tinyxml2 REQUIRED CONFIG)
 # Its header must be that of its library, although Pinocchio's folder, which may have another one, is
-# searched before the system's: sources that include it have this folder first.
+# searched before the system's: this folder comes first.
 get_target_property(cd_tinyxml2_include tinyxml2::tinyxml2 INTERFACE_INCLUDE_DIRECTORIES)
 set(CD_TINYXML2_INCLUDE ${PROJECT_BINARY_DIR}/tinyxml2)
 file(CONFIGURE OUTPUT ${CD_TINYXML2_INCLUDE}/tinyxml2.h

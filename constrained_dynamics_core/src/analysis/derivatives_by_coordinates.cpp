@@ -4,9 +4,8 @@
 #include <stdexcept>
 #include <string>
 
-#include <Eigen/LU>
-
 #include "constrained_dynamics/analysis/derivatives.hpp"
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {

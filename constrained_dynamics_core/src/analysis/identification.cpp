@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include <Eigen/Eigenvalues>
 #include <Eigen/Geometry>
 
 #include "checked_values.hpp"
@@ -401,7 +400,7 @@ void store_identification(
   const Eigen::Vector3d & c = payload.com;
   payload.inertia -= mass * (c.squaredNorm() * Eigen::Matrix3d::Identity() - c * c.transpose());
   // A body that cannot exist would be refused: its centre alone is used then.
-  const Eigen::Vector3d moments = payload.inertia.selfadjointView<Eigen::Lower>().eigenvalues();
+  const Eigen::Vector3d moments = detail::solve_symmetric(payload.inertia).eigenvalues();
   if (!is_complete || !(moments(0) >= 0.0) || !(moments(0) + moments(1) >= moments(2)))
   {
     payload.inertia.setZero();

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 
 #include "analysis/virtual_motions.hpp"
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {
@@ -48,7 +48,7 @@ Weakest find_weakest(const Eigen::MatrixXd & matrix)
   {
     return {};
   }
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(scaled);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver = detail::solve_symmetric(scaled);
   return {solver.eigenvalues()(0), scale.asDiagonal() * solver.eigenvectors().col(0)};
 }
 

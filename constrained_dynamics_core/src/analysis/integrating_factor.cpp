@@ -34,7 +34,7 @@ std::vector<Index> active_coordinates(const std::vector<FactorSample> & samples)
   std::vector<bool> seen(static_cast<std::size_t>(count), false);
   for (const FactorSample & at : samples)
   {
-    const MatrixXd inverse = at.frame.completeOrthogonalDecomposition().pseudoInverse();
+    const MatrixXd inverse = detail::pseudo_inverse(at.frame);
     const VectorXd form = inverse.transpose() * at.form;
     const MatrixXd exterior = inverse.transpose() * at.exterior * inverse;
     for (Index i = 0; i < count; ++i)

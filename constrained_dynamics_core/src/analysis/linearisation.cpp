@@ -9,11 +9,11 @@
 #include <limits>
 #include <utility>
 
-#include <Eigen/Eigenvalues>
 #include <unsupported/Eigen/MatrixFunctions>
 
 #include "analysis/linear_matrices.hpp"
 #include "analysis/virtual_motions.hpp"
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {
@@ -36,7 +36,7 @@ bool sorted_eigenvalues(const Eigen::MatrixXd & matrix, Eigen::VectorXcd & out)
   {
     return true;
   }
-  const Eigen::EigenSolver<Eigen::MatrixXd> solver(matrix, false);
+  const Eigen::EigenSolver<Eigen::MatrixXd> solver = detail::solve_eigenvalues(matrix, false);
   if (solver.info() != Eigen::Success)
   {
     return false;

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include <Eigen/Eigenvalues>
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {
@@ -37,7 +37,7 @@ void check_gain(const std::string & name, const Gain & gain)
             << " matrix; allowed: square and finite";
     throw std::invalid_argument(message.str());
   }
-  const Eigen::VectorXcd eigenvalues = matrix.eigenvalues();
+  const Eigen::VectorXcd eigenvalues = detail::solve_eigenvalues(matrix, false).eigenvalues();
   if (!(eigenvalues.real().maxCoeff() <= 1e-12 * matrix.norm()))
   {
     message << "stabilisation gain " << name << " has an eigenvalue with real part "

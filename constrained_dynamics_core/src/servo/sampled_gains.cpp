@@ -8,7 +8,7 @@
 #include <sstream>
 #include <vector>
 
-#include <Eigen/Eigenvalues>
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {
@@ -54,7 +54,9 @@ MatrixXd gain_matrix(const Gain & gain, const std::vector<Index> & rows)
 
 double spectral_radius(const MatrixXd & matrix)
 {
-  return matrix.size() == 0 ? 0.0 : matrix.eigenvalues().cwiseAbs().maxCoeff();
+  return matrix.size() == 0
+           ? 0.0
+           : detail::solve_eigenvalues(matrix, false).eigenvalues().cwiseAbs().maxCoeff();
 }
 
 /// Largest factor of the stiffness, at the same damping ratio, that is stable.

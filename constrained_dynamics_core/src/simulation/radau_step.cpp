@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include <Eigen/Eigenvalues>
 
 namespace constrained_dynamics
 {
@@ -34,7 +33,7 @@ RadauStep::RadauStep(Eigen::Index size)
     }
   }
   inverse_ = coefficients.inverse();
-  const Eigen::EigenSolver<Eigen::Matrix<double, kStages, kStages>> solver(inverse_);
+  const Eigen::EigenSolver<Eigen::MatrixXd> solver = detail::solve_eigenvalues(inverse_, true);
   const Eigen::Matrix<Complex, kStages, kStages> vectors = solver.eigenvectors();
   const Eigen::Matrix<Complex, kStages, kStages> rows = vectors.inverse();
   int pairs = 0;

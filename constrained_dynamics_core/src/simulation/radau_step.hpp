@@ -8,7 +8,6 @@
 #include <complex>
 
 #include <Eigen/Core>
-#include <Eigen/LU>
 
 #include "simulation/rosenbrock_step.hpp"
 

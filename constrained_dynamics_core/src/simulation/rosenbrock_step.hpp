@@ -6,7 +6,8 @@
 #include <vector>
 
 #include <Eigen/Core>
-#include <Eigen/LU>
+
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {
