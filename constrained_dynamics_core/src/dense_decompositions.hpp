@@ -9,9 +9,9 @@
 #include <Eigen/SVD>
 
 /// @file
-/// Eigen's decompositions that set-up and analysis use: compiled once, in
-/// dense_decompositions.cpp, because a singular value decomposition takes many seconds to compile.
-/// What a control cycle calls is compiled where it is called.
+/// Eigen's decompositions that take long to compile, such as singular values: compiled once, in
+/// dense_decompositions.cpp. Other factorisations of a control cycle are compiled where they are
+/// called.
 
 namespace Eigen
 {

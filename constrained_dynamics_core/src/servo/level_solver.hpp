@@ -6,11 +6,11 @@
 #include <vector>
 
 #include <Eigen/Core>
-#include <Eigen/SVD>
 
 #include "constrained_dynamics/export.hpp"
 #include "constrained_dynamics/status.hpp"
 #include "constrained_dynamics/types.hpp"
+#include "dense_decompositions.hpp"
 #include "formulations/row_scratch.hpp"
 
 namespace constrained_dynamics

@@ -116,17 +116,17 @@ void ReferenceBounds::bound_reach(const ServoConstraint & servo)
   }
   const Ball a = ball_of(*robot, frame_a);
   const Ball b = ball_of(*robot, frame_b);
-  // Rounding of a chain that is stretched out.
-  constexpr double kRounding = 1.0 + 1e-9;
+  // Factor for the rounding of a chain that is stretched out.
+  constexpr double kSlack = 1.0 + 1e-9;
   const TreeFramePlace & base = robot->tree().frames[static_cast<std::size_t>(frame_b)];
   if (base.body < 0)
   {
     centre_ = base.rotation.transpose() * (a.centre - b.centre);
-    reach_ = kRounding * a.radius;
+    reach_ = kSlack * a.radius;
   }
   else
   {
-    reach_ = kRounding * ((a.centre - b.centre).norm() + a.radius + b.radius);
+    reach_ = kSlack * ((a.centre - b.centre).norm() + a.radius + b.radius);
   }
   has_reach_ = std::isfinite(reach_);
 }

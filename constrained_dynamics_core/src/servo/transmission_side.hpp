@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 
 #include "checked_values.hpp"
 #include "constrained_dynamics/model/system.hpp"
 #include "constrained_dynamics/types.hpp"
+#include "dense_decompositions.hpp"
 
 namespace constrained_dynamics
 {
