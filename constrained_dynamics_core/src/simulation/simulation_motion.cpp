@@ -151,8 +151,9 @@ Status SimulationCore::stage_derivative(
   return status;  // the bounded solution is the best if no neighbour is regular
 }
 
-/// interpolated_acceleration_ at x from states before and after it along its motion, `shift` [s] apart.
-/// Returns the largest condition of their rows, infinity where one is not regular.
+/// interpolated_acceleration_ at x, from states before and after it along its motion that are
+/// `shift` [s] apart. Returns the largest condition of their rows, infinity where one is not
+/// regular.
 double SimulationCore::interpolate_neighbours(
   double time, const ConstVectorRef & x, const ConstVectorRef & x_dot,
   double shift) noexcept CD_NONBLOCKING
