@@ -77,7 +77,6 @@ MethodList all_methods(int speed_count)
     lists.push_back(pinocchio_constraint_methods());
     lists.push_back(pinocchio_pv_methods());
     lists.push_back(pinocchio_lcaba_methods());
-    lists.push_back(pinocchio_derivative_methods());
   }
   else
   {

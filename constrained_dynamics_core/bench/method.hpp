@@ -53,11 +53,10 @@ std::unique_ptr<Method> make_method(const Workload & workload)
 
 MethodList library_methods();               ///< every formulation of the library
 MethodList dense_methods();                 ///< dense KKT with the library's terms
-MethodList pinocchio_constraint_methods();  ///< constraintDynamics, aba (unconstrained)
+MethodList pinocchio_constraint_methods();  ///< constraintDynamics, derivatives, aba
 MethodList pinocchio_pv_methods();          ///< pv, constrainedABA
 MethodList pinocchio_lcaba_methods();       ///< lcaba
 MethodList derivative_methods();            ///< solution and derivatives of the library
-MethodList pinocchio_derivative_methods();  ///< constraintDynamics and its derivatives
 MethodList mujoco_methods();                ///< mj_forward
 MethodList simbody_methods();               ///< realize(Acceleration)
 

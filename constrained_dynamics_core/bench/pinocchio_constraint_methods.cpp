@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The constrained_dynamics contributors
 
 #include <pinocchio/algorithm/aba.hpp>
+#include <pinocchio/algorithm/constrained-dynamics-derivatives.hpp>
 #include <pinocchio/algorithm/constrained-dynamics.hpp>
 
 #include "method.hpp"
@@ -39,9 +40,47 @@ public:
     return problem_.robot.in_system_order(problem_.data.ddq);
   }
 
-private:
+protected:
   PinocchioProblem problem_;
   pinocchio::ProximalSettings settings_;
+};
+
+/// constraintDynamics, then computeConstraintDynamicsDerivatives.
+class ConstraintDerivatives : public ConstraintDynamics
+{
+public:
+  using ConstraintDynamics::ConstraintDynamics;
+
+  void run() override
+  {
+    ConstraintDynamics::run();
+    pinocchio::computeConstraintDynamicsDerivatives(
+      problem_.robot.model, problem_.data, problem_.constraints, problem_.constraint_data,
+      settings_);
+  }
+
+  Eigen::MatrixXd by_state() const override
+  {
+    const Eigen::Index n = problem_.data.ddq.size();
+    Eigen::MatrixXd result(n, 2 * n);
+    result << in_system_order(problem_.data.ddq_dq), in_system_order(problem_.data.ddq_dv);
+    return result;
+  }
+
+private:
+  Eigen::MatrixXd in_system_order(const Eigen::MatrixXd & derivative) const
+  {
+    Eigen::MatrixXd result = derivative;
+    for (Eigen::Index k = 0; k < result.cols(); ++k)
+    {
+      result.col(k) = problem_.robot.in_system_order(result.col(k));
+    }
+    for (Eigen::Index k = 0; k < result.rows(); ++k)
+    {
+      result.row(k) = problem_.robot.in_system_order(result.row(k).transpose()).transpose();
+    }
+    return result;
+  }
 };
 
 /// Without constraints: the floor.
@@ -72,6 +111,7 @@ MethodList pinocchio_constraint_methods()
 {
   return {
     {"pinocchio_constraint_dynamics", make_method<ConstraintDynamics>},
+    {"pinocchio_derivatives", make_method<ConstraintDerivatives>},
     {"pinocchio_aba", make_method<ArticulatedBody>}};
 }
 
