@@ -451,7 +451,7 @@ class Cycle
 {
 public:
   Cycle(int n, int p, int cones, int bounds, Random & random)
-  : program_(n, p, 5 * cones + bounds), cones_(cones), bounds_(bounds), random_(random)
+  : program_(n, p, 5 * cones + bounds)
   {
     S_ = random.matrix(n, n);
     S_drift_ = random.matrix(n, n);
@@ -493,9 +493,6 @@ public:
 
 private:
   Program program_;
-  int cones_;
-  int bounds_;
-  Random & random_;
   Eigen::MatrixXd S_, S_drift_, E_, E_drift_;
   Eigen::VectorXd z_, e_;
 };
