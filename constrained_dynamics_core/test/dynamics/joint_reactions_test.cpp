@@ -59,7 +59,7 @@ void load(SceneDescription & scene)
   scene.force_elements = {
     std::make_shared<Spring>("strut", "three", "one", law),
     std::make_shared<Spring>("stay", "three", "anchor", law)};
-  scene.frames.push_back({"anchor", "world", Pose{{0.9, -0.4, 0.2}, {}}});
+  scene.frames.push_back({"anchor", "world", Pose{{0.9, -0.4, 0.2}}});
 }
 
 /// Ball, hinge and slide in series, in joint coordinates.
@@ -93,9 +93,9 @@ std::shared_ptr<const RigidBodySystem> free_bodies()
     scene.bodies.push_back(body);
   }
   scene.frames = {
-    {"seat_one", "world", Pose{{0.1, 0.2, 0.3}, {}}},
-    {"seat_two", "one", Pose{{0.2, 0.0, -0.4}, {}}},
-    {"seat_three", "two", Pose{{0.0, 0.1, -0.3}, {}}}};
+    {"seat_one", "world", Pose{{0.1, 0.2, 0.3}}},
+    {"seat_two", "one", Pose{{0.2, 0.0, -0.4}}},
+    {"seat_three", "two", Pose{{0.0, 0.1, -0.3}}}};
   load(scene);
   return std::make_shared<const RigidBodySystem>(scene);
 }
