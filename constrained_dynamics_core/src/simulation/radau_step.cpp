@@ -21,8 +21,7 @@ RadauStep::RadauStep(Eigen::Index size)
   // Integrals of the basis from 0 to each place; Gauss's rule of three points is exact for them.
   const double gauss[] = {0.5 - std::sqrt(0.15), 0.5, 0.5 + std::sqrt(0.15)};
   const double weight[] = {5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0};
-  Eigen::Matrix<double, kStages, kStages> coefficients;
-  coefficients.setZero();
+  Eigen::MatrixXd coefficients = Eigen::MatrixXd::Zero(kStages, kStages);
   for (int i = 0; i < kStages; ++i)
   {
     const double c = place_[static_cast<std::size_t>(i)];
@@ -31,10 +30,10 @@ RadauStep::RadauStep(Eigen::Index size)
       coefficients.row(i) += c * weight[k] * basis(c * gauss[k], false).transpose();
     }
   }
-  inverse_ = coefficients.inverse();
+  inverse_ = Eigen::PartialPivLU<Eigen::MatrixXd>(coefficients).inverse();
   const Eigen::EigenSolver<Eigen::MatrixXd> solver = detail::solve_eigenvalues(inverse_, true);
-  const Eigen::Matrix<Complex, kStages, kStages> vectors = solver.eigenvectors();
-  const Eigen::Matrix<Complex, kStages, kStages> rows = vectors.inverse();
+  const Eigen::MatrixXcd vectors = solver.eigenvectors();
+  const Eigen::MatrixXcd rows = Eigen::PartialPivLU<Eigen::MatrixXcd>(vectors).inverse();
   int pairs = 0;
   for (int i = 0; i < kStages; ++i)
   {
