@@ -8,6 +8,10 @@
 
 #include "clones.hpp"
 #include "constrained_dynamics/model/rigid_body_system.hpp"
+// The stages are headers of this source alone, so that each version of `solve` has them inlined.
+#include "formulations/tree_loading.hpp"
+#include "formulations/tree_motion.hpp"
+#include "formulations/tree_reduction.hpp"
 
 namespace constrained_dynamics
 {
@@ -79,6 +83,41 @@ std::unique_ptr<TreeSolverData> TreeSolver::make_data() const
   data->gram_scaled.setZero(spare, spare);
   data->gram_right.setZero(spare);
   return data;
+}
+
+CD_CLONES Status TreeSolver::evaluate(
+  const SystemData & system_data, ConstraintScratch & scratch, Rows & rows,
+  TreeSolverData & data) const noexcept CD_NONBLOCKING
+{
+  const TreeData & tree_data = static_cast<const TreeData &>(system_data);
+  for (std::size_t i = 0; i < frame_terms_.size(); ++i)
+  {
+    const FrameConstraint & frames = *frame_terms_[i].frames;
+    tree_.frame_kinematics(tree_data, frames.frame_a(), data.work.a, !frames.is_point_only());
+    tree_.frame_kinematics(tree_data, frames.frame_b(), data.work.b);
+    const Eigen::Index first = set_.row_offset(frame_terms_[i].constraint);
+    const Status status = frames.evaluate_forces(
+      system_data.terms.time, scratch, data.work, rows.position.data() + first,
+      rows.velocity.data() + first, rows.bias.data() + first, data.forces[i]);
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+  }
+  for (const int c : dense_constraints_)
+  {
+    const Eigen::Index first = set_.row_offset(c);
+    const Eigen::Index count = set_[c].row_count();
+    RowBlock block{
+      rows.position.segment(first, count), rows.velocity.segment(first, count),
+      data.dense_jacobian.middleRows(first, count), rows.bias.segment(first, count)};
+    const Status status = set_[c].evaluate(system_data, scratch, block);
+    if (status != Status::kOk)
+    {
+      return status;
+    }
+  }
+  return Status::kOk;
 }
 
 void TreeSolver::measure(const TreeProblem & problem, TreeSolverData & data) const noexcept

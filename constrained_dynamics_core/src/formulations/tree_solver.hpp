@@ -179,7 +179,7 @@ private:
     return {z, Eigen::Vector3d::Zero()};
   }
 
-  // tree_loading.cpp: bodies and rows before the recursion
+  // tree_loading.hpp: bodies and rows before the recursion
   /// @param all whether inactive rows are carried as well.
   void load(const TreeProblem & problem, bool all, TreeSolverData & data) const noexcept;
   void begin(const TreeProblem & problem, TreeSolverData & data) const noexcept;
@@ -188,7 +188,7 @@ private:
     const TreeProblem & problem, Solution & solution, TreeSolverData & data) const noexcept;
   void load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept;
 
-  // tree_reduction.cpp: from the tips to the root (E21, E22)
+  // tree_reduction.hpp: from the tips to the root (E21, E22)
   bool reduce(const TreeProblem & problem, bool strict, TreeSolverData & data) const noexcept;
   bool eliminate(int first, int last, int body, bool strict, TreeSolverData & data) const noexcept;
   void couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept;
@@ -210,7 +210,7 @@ private:
     const Eigen::Matrix<double, 6, 1> & wanted, const Eigen::Matrix<double, 6, 1> * hinge,
     const Eigen::Vector3d & r, TreeSolverData & data) const noexcept;
 
-  // tree_motion.cpp: from the root to the tips, and what the motion says
+  // tree_motion.hpp: from the root to the tips, and what the motion says
   /// Accelerations and multipliers; false if they do not satisfy the rows.
   bool find_motion(
     const TreeProblem & problem, TreeSolverData & data, double & inconsistency) const noexcept;

@@ -450,8 +450,7 @@ TEST(QuadraticProgram, when_numbers_are_extreme_expect_no_NaN_and_an_end)
 class Cycle
 {
 public:
-  Cycle(int n, int p, int cones, int bounds, Random & random)
-  : program_(n, p, 5 * cones + bounds)
+  Cycle(int n, int p, int cones, int bounds, Random & random) : program_(n, p, 5 * cones + bounds)
   {
     S_ = random.matrix(n, n);
     S_drift_ = random.matrix(n, n);

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
+#pragma once
+
 #include <algorithm>
 #include <cmath>
 
 #include <Eigen/Geometry>
 
-#include "clones.hpp"
 #include "formulations/tree_solver.hpp"
 
-namespace constrained_dynamics
-{
+/// @file
+/// Stage of TreeSolver::solve: from the root to the tips, and what the motion says. See
+/// tree_solver.cpp.
 
-namespace
+namespace constrained_dynamics
 {
 
 // If a relative residual exceeds this, some tens of round-off errors, another formulation solves:
@@ -20,9 +22,8 @@ namespace
 // rows matters.
 constexpr double kLargestMiss = 1e-14;
 
-}  // namespace
-
-void TreeSolver::substitute(int first, int last, int body, TreeSolverData & data) const noexcept
+inline void TreeSolver::substitute(
+  int first, int last, int body, TreeSolverData & data) const noexcept
 {
   for (int k = last - 1; k >= first; --k)
   {
@@ -45,7 +46,7 @@ void TreeSolver::substitute(int first, int last, int body, TreeSolverData & data
   }
 }
 
-void TreeSolver::move_simple(
+inline void TreeSolver::move_simple(
   std::size_t i, const BodyMotion & m, TreeSolverData & data) const noexcept
 {
   const TreeBody & body = tree_.bodies[i];
@@ -74,7 +75,7 @@ void TreeSolver::move_simple(
   (turns ? b.angular_reach : b.linear_reach) += std::abs(acceleration);
 }
 
-void TreeSolver::move_joint(std::size_t i, TreeSolverData & data) const noexcept
+inline void TreeSolver::move_joint(std::size_t i, TreeSolverData & data) const noexcept
 {
   const TreeBody & body = tree_.bodies[i];
   TreeSolverData::Body & b = data.bodies[i];
@@ -107,7 +108,7 @@ void TreeSolver::move_joint(std::size_t i, TreeSolverData & data) const noexcept
   }
 }
 
-void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const noexcept
+inline void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const noexcept
 {
   substitute(elimination_begin_[0], elimination_end_[0], -1, data);
   for (std::size_t i = 0; i < tree_.bodies.size(); ++i)
@@ -142,7 +143,7 @@ void TreeSolver::move(const TreeData & tree_data, TreeSolverData & data) const n
   }
 }
 
-void TreeSolver::judge_dense(
+inline void TreeSolver::judge_dense(
   const TreeProblem & problem, const TreeSolverData & data, Misses & misses) const noexcept
 {
   for (const int c : dense_constraints_)
@@ -176,7 +177,7 @@ void TreeSolver::judge_dense(
   }
 }
 
-bool TreeSolver::judge(
+inline bool TreeSolver::judge(
   const TreeProblem & problem, TreeSolverData & data, double & inconsistency) const noexcept
 {
   const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
@@ -223,7 +224,7 @@ bool TreeSolver::judge(
   return inconsistency <= kLargestMiss;
 }
 
-CD_CLONES bool TreeSolver::find_motion(
+inline bool TreeSolver::find_motion(
   const TreeProblem & problem, TreeSolverData & data, double & inconsistency) const noexcept
 {
   move(static_cast<const TreeData &>(problem.system_data), data);
@@ -231,7 +232,7 @@ CD_CLONES bool TreeSolver::find_motion(
 }
 
 /// Forces and wrenches of rows between frames, on their bodies.
-void TreeSolver::add_frame_forces(
+inline void TreeSolver::add_frame_forces(
   const TreeData & tree_data, TreeSolverData & data, Solution & solution) const noexcept
 {
   for (std::size_t i = 0; i < frame_terms_.size(); ++i)
@@ -270,7 +271,7 @@ void TreeSolver::add_frame_forces(
 }
 
 /// The others add to the generalized force itself.
-void TreeSolver::add_dense_forces(
+inline void TreeSolver::add_dense_forces(
   const TreeProblem & problem, ConstraintScratch & scratch, const TreeSolverData & data,
   Solution & solution) const noexcept
 {
@@ -303,7 +304,7 @@ void TreeSolver::add_dense_forces(
   }
 }
 
-CD_CLONES void TreeSolver::forces(
+inline void TreeSolver::forces(
   const TreeProblem & problem, ConstraintScratch & scratch, TreeSolverData & data,
   Solution & solution) const noexcept
 {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
+#pragma once
+
 #include <algorithm>
 #include <cmath>
 
-#include "clones.hpp"
 #include "formulations/tree_articulation.hpp"
 #include "formulations/tree_solver.hpp"
 
-namespace constrained_dynamics
-{
+/// @file
+/// Stage of TreeSolver::solve: from the tips to the root (E21, E22). See tree_solver.cpp.
 
-namespace
+namespace constrained_dynamics
 {
 
 // Pivots of a row, relative to what they were before elimination (or at a regular state, if that
@@ -21,9 +22,7 @@ namespace
 constexpr double kRegular = 1e-6;
 constexpr double kRedundant = 1e-10;
 
-}  // namespace
-
-void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept
+inline void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept
 {
   // L_kj += s_kᵀ D⁻¹ s_j, lower triangle.
   const Eigen::Index stride = data.factor.rows();
@@ -69,7 +68,7 @@ void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & data) con
   }
 }
 
-bool TreeSolver::reduce_hinge(std::size_t i, TreeSolverData & data) const noexcept
+inline bool TreeSolver::reduce_hinge(std::size_t i, TreeSolverData & data) const noexcept
 {
   const TreeBody & body = tree_.bodies[i];
   TreeSolverData::Body & b = data.bodies[i];
@@ -105,7 +104,7 @@ bool TreeSolver::reduce_hinge(std::size_t i, TreeSolverData & data) const noexce
 }
 
 /// The components of the rows along a joint with one degree of freedom that they pass.
-void TreeSolver::pass_simple(
+inline void TreeSolver::pass_simple(
   const Run & rows, bool turns, const Eigen::Vector3d & z, double inverse, double free, int u,
   TreeSolverData & data) const noexcept
 {
@@ -130,7 +129,7 @@ void TreeSolver::pass_simple(
 
 /// Passes rows to the parent of a joint with one degree of freedom, along S if the parent is a
 /// hinge.
-void TreeSolver::hand_to_hinge(
+inline void TreeSolver::hand_to_hinge(
   const Run & rows, const Screw & S, double U_S, TreeSolverData & data) const noexcept
 {
   const Eigen::Index stride = data.carry.rows();
@@ -146,7 +145,7 @@ void TreeSolver::hand_to_hinge(
 }
 
 /// Rows to any other parent: K ← K − U D⁻¹ s, about the parent's origin.
-void TreeSolver::hand_up(
+inline void TreeSolver::hand_up(
   const Run & rows, const TreeSolverData::Body & b, const Eigen::Vector3d & r,
   TreeSolverData & data) const noexcept
 {
@@ -168,7 +167,7 @@ void TreeSolver::hand_up(
   }
 }
 
-bool TreeSolver::reduce_simple(
+inline bool TreeSolver::reduce_simple(
   std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept
 {
   const TreeBody & body = tree_.bodies[i];
@@ -251,7 +250,7 @@ bool TreeSolver::reduce_simple(
 
 /// Rows past a joint of several degrees of freedom; `wanted` is τ − Sᵀ p, `hinge` the screw of the
 /// parent where that is a hinge.
-void TreeSolver::pass_joint(
+inline void TreeSolver::pass_joint(
   const Run & rows, const TreeBody & body, const TreeSolverData::Joint & joint,
   const Eigen::Matrix<double, 6, 1> & wanted, const Eigen::Matrix<double, 6, 1> * hinge,
   const Eigen::Vector3d & r, TreeSolverData & data) const noexcept
@@ -291,7 +290,7 @@ void TreeSolver::pass_joint(
   }
 }
 
-bool TreeSolver::reduce_joint(
+inline bool TreeSolver::reduce_joint(
   std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept
 {
   const TreeBody & body = tree_.bodies[i];
@@ -370,7 +369,7 @@ bool TreeSolver::reduce_joint(
   return true;
 }
 
-bool TreeSolver::eliminate(
+inline bool TreeSolver::eliminate(
   int first, int last, int body, bool strict, TreeSolverData & data) const noexcept
 {
   for (int k = first; k < last; ++k)
@@ -441,7 +440,7 @@ bool TreeSolver::eliminate(
   return true;
 }
 
-CD_CLONES bool TreeSolver::reduce(
+inline bool TreeSolver::reduce(
   const TreeProblem & problem, bool strict, TreeSolverData & data) const noexcept
 {
   const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);

@@ -1,53 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 The constrained_dynamics contributors
 
+#pragma once
+
 #include <algorithm>
 #include <cmath>
 
 #include <Eigen/Geometry>
 
-#include "clones.hpp"
 #include "formulations/tree_solver.hpp"
+
+/// @file
+/// Stage of TreeSolver::solve: bodies and rows before the recursion. See tree_solver.cpp.
 
 namespace constrained_dynamics
 {
 
-CD_CLONES Status TreeSolver::evaluate(
-  const SystemData & system_data, ConstraintScratch & scratch, Rows & rows,
-  TreeSolverData & data) const noexcept CD_NONBLOCKING
-{
-  const TreeData & tree_data = static_cast<const TreeData &>(system_data);
-  for (std::size_t i = 0; i < frame_terms_.size(); ++i)
-  {
-    const FrameConstraint & frames = *frame_terms_[i].frames;
-    tree_.frame_kinematics(tree_data, frames.frame_a(), data.work.a, !frames.is_point_only());
-    tree_.frame_kinematics(tree_data, frames.frame_b(), data.work.b);
-    const Eigen::Index first = set_.row_offset(frame_terms_[i].constraint);
-    const Status status = frames.evaluate_forces(
-      system_data.terms.time, scratch, data.work, rows.position.data() + first,
-      rows.velocity.data() + first, rows.bias.data() + first, data.forces[i]);
-    if (status != Status::kOk)
-    {
-      return status;
-    }
-  }
-  for (const int c : dense_constraints_)
-  {
-    const Eigen::Index first = set_.row_offset(c);
-    const Eigen::Index count = set_[c].row_count();
-    RowBlock block{
-      rows.position.segment(first, count), rows.velocity.segment(first, count),
-      data.dense_jacobian.middleRows(first, count), rows.bias.segment(first, count)};
-    const Status status = set_[c].evaluate(system_data, scratch, block);
-    if (status != Status::kOk)
-    {
-      return status;
-    }
-  }
-  return Status::kOk;
-}
-
-void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const noexcept
+inline void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const noexcept
 {
   const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
   tree_.joint_force(tree_data, data.joint_force);
@@ -108,7 +77,8 @@ void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data) const
   tree_.visit_element_wrenches(tree_data, act);
 }
 
-void TreeSolver::find_copies(const TreeProblem & problem, TreeSolverData & data) const noexcept
+inline void TreeSolver::find_copies(
+  const TreeProblem & problem, TreeSolverData & data) const noexcept
 {
   for (int c = 0; c < set_.size(); ++c)
   {
@@ -158,7 +128,7 @@ void TreeSolver::find_copies(const TreeProblem & problem, TreeSolverData & data)
   }
 }
 
-void TreeSolver::share_among_copies(
+inline void TreeSolver::share_among_copies(
   const TreeProblem & problem, Solution & solution, TreeSolverData & data) const noexcept
 {
   // λ_i ∝ 1/weight_i², and what of row i others can replace follows from what they can replace of
@@ -181,7 +151,7 @@ void TreeSolver::share_among_copies(
   }
 }
 
-void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept
+inline void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept
 {
   const TreeData & tree_data = static_cast<const TreeData &>(problem.system_data);
   data.carry.bottomRows(place_count_ - hinge_place_count_).setZero();
@@ -240,7 +210,7 @@ void TreeSolver::load_rows(const TreeProblem & problem, TreeSolverData & data) c
   }
 }
 
-CD_CLONES void TreeSolver::load(
+inline void TreeSolver::load(
   const TreeProblem & problem, bool all, TreeSolverData & data) const noexcept
 {
   begin(problem, data);
