@@ -68,11 +68,35 @@ inline void TreeSolver::couple(std::size_t body, int speeds, TreeSolverData & da
   }
 }
 
+inline bool TreeSolver::is_inertia(
+  std::size_t i, double D, double scale, const TreeSolverData & data) const noexcept
+{
+  return D > kSmallestInertia * scale * (is_light_[i] ? data.bodies[i].loss : 1.0);
+}
+
+inline void TreeSolver::hand_sizes(
+  std::size_t i, double ratio, const Eigen::Vector3d & r, TreeSolverData & data) const noexcept
+{
+  // What joints have taken out of M and J leaves round-off of what was there. A body with inertia of
+  // its own hides it; one without has nothing else. Each joint enlarges it by at most `ratio`.
+  const TreeSolverData::Body & b = data.bodies[i];
+  TreeSolverData::Body & parent = data.bodies[idx(tree_.bodies[i].parent)];
+  const double mass = b.M.trace() + (is_light_[i] ? b.mass_size : 0.0);
+  const double moment = b.J.trace() + (is_light_[i] ? b.moment_size : 0.0);
+  const double square = r.squaredNorm() * mass;
+  parent.mass_size += mass;
+  parent.moment_size += moment + square + 2.0 * std::sqrt(std::max(0.0, square * moment));
+  parent.loss = std::max(parent.loss, ratio * (is_light_[i] ? b.loss : 1.0));
+}
+
 inline bool TreeSolver::reduce_hinge(std::size_t i, TreeSolverData & data) const noexcept
 {
   const TreeBody & body = tree_.bodies[i];
   TreeSolverData::Body & b = data.bodies[i];
-  if (!(b.D > kSmallestInertia * b.scale))
+  const double carried = !is_light_[i]                       ? 0.0
+                         : body.kind == JointKind::kRevolute ? b.moment_size
+                                                             : b.mass_size;
+  if (!is_inertia(i, b.D, b.scale + carried, data))
   {
     return false;
   }
@@ -183,7 +207,7 @@ inline bool TreeSolver::reduce_simple(
     b.U_f.noalias() = b.H.lazyProduct(z);
     b.U_n = b.J * z;
     D = z.dot(b.U_n) + tree_.armature(body.u);
-    scale = b.J.trace();
+    scale = b.J.trace() + (is_light_[i] ? b.moment_size : 0.0);
     u -= z.dot(b.n);
   }
   else
@@ -191,10 +215,10 @@ inline bool TreeSolver::reduce_simple(
     b.U_f = b.M * z;
     b.U_n.noalias() = b.H.transpose().lazyProduct(z);
     D = z.dot(b.U_f) + tree_.armature(body.u);
-    scale = b.M.trace();
+    scale = b.M.trace() + (is_light_[i] ? b.mass_size : 0.0);
     u -= z.dot(b.f);
   }
-  if (!(D > kSmallestInertia * scale))
+  if (!is_inertia(i, D, scale, data))
   {
     return false;
   }
@@ -234,6 +258,10 @@ inline bool TreeSolver::reduce_simple(
     }
   }
   couple(i, 1, data);
+  if (body.parent >= 0 && is_light_[idx(body.parent)])
+  {
+    hand_sizes(i, scale * inverse, r, data);
+  }
   if (on_hinge)
   {
     TreeSolverData::Body & hinge = data.bodies[idx(body.parent)];
@@ -290,6 +318,29 @@ inline void TreeSolver::pass_joint(
   }
 }
 
+/// The root of D of a joint of several degrees of freedom. @param ratio gets the largest ratio of
+/// what round-off is relative to and of what is left.
+inline bool TreeSolver::factor_joint(
+  std::size_t i, TreeSolverData::Joint & joint, const TreeSolverData & data,
+  double & ratio) const noexcept
+{
+  const TreeBody & body = tree_.bodies[i];
+  const TreeSolverData::Body & b = data.bodies[i];
+  if (!factor_small(joint.D, body.nu))
+  {
+    return false;
+  }
+  const double mass = b.M.trace() + (is_light_[i] ? b.mass_size : 0.0);
+  const double moment = b.J.trace() + (is_light_[i] ? b.moment_size : 0.0);
+  const int linear = linear_speeds_of(body.kind);
+  for (int k = 0; k < body.nu; ++k)
+  {
+    const double inverse = joint.D(k, k) * joint.D(k, k);
+    ratio = std::max(ratio, (k < linear ? mass : moment) * inverse);
+  }
+  return is_inertia(i, 1.0, ratio, data);
+}
+
 inline bool TreeSolver::reduce_joint(
   std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept
 {
@@ -310,7 +361,8 @@ inline bool TreeSolver::reduce_joint(
     joint.D(k, k) += tree_.armature(body.u + k);
     joint.free(k) = data.joint_force(body.u + k) - joint.S.col(k).dot(force);
   }
-  if (!factor_small(joint.D, nu))
+  double ratio = 0.0;
+  if (!factor_joint(i, joint, data, ratio))
   {
     return false;
   }
@@ -335,6 +387,10 @@ inline bool TreeSolver::reduce_joint(
     pass_joint(rows, body, joint, wanted, on_hinge ? &S : nullptr, r, data);
   }
   couple(i, nu, data);
+  if (body.parent >= 0 && is_light_[idx(body.parent)])
+  {
+    hand_sizes(i, ratio, r, data);
+  }
   if (body.parent >= 0)
   {
     for (int k = 0; k < nu; ++k)
