@@ -150,3 +150,20 @@ def test_gravity_and_damping_expect_them_on_demand():
     assert system.damping[0] == pytest.approx(0.8)
     np.testing.assert_allclose(system.gravity, [0, 0, -1])
     np.testing.assert_allclose(model.gravity.linear, [0, 0, -9.81])
+
+
+def test_armature_along_axes_that_turn_expect_refusal_by_name():
+    model = pinocchio.Model()
+    flyer = model.addJoint(0, pinocchio.JointModelFreeFlyer(), pinocchio.SE3.Identity(), "flyer")
+    model.appendBodyToJoint(flyer, pinocchio.Inertia.FromSphere(2.0, 0.3), pinocchio.SE3.Identity())
+    model.addBodyFrame("body", flyer, pinocchio.SE3.Identity(), 0)
+    model.armature = np.array([0.0, 0.0, 0.0, 0.4, 0.4, 0.4])
+    u = np.array([1.0, -2.0, 0.5, 3.0, 1.0, 4.0])
+    system = cd.from_pinocchio(model)
+    kinematics = cd.Kinematics(system, cd.from_pinocchio_q(system, pinocchio.neutral(model)), u)
+    rates = np.linalg.solve(kinematics.mass_matrix, kinematics.force)
+    np.testing.assert_allclose(rates[:3] + np.cross(u[3:], u[:3]), system.gravity, atol=1e-12)
+    for armature in ([0.5, 0.0, 0.0, 0.4, 0.4, 0.4], [0.0, 0.0, 0.0, 0.4, 0.4, 0.5]):
+        model.armature = np.array(armature)
+        with pytest.raises(ValueError, match="joint 'flyer' of the model: its armature"):
+            cd.from_pinocchio(model)

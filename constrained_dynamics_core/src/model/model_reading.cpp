@@ -17,6 +17,7 @@
 #include "model/model_builder.hpp"
 #include "model/robot_model.hpp"
 #include "model/robot_tree.hpp"
+#include "model/xml_reader.hpp"
 
 namespace constrained_dynamics
 {
@@ -277,9 +278,37 @@ void ModelBuilder::adopt(const pinocchio::Model & model)
   adopt_frames();
 }
 
+namespace
+{
+
+/// Along axes that turn with the body, a constant inertia bends its way without a force, and so do
+/// unequal ones about them.
+void check_armature(
+  const std::string & who, JointKind kind, const Eigen::Ref<const Eigen::VectorXd> & armature)
+{
+  const Eigen::Index linear = kind == JointKind::kFloating ? 3 : kind == JointKind::kPlanar ? 2 : 0;
+  if (!armature.head(linear).isZero(0.0))
+  {
+    throw std::invalid_argument(
+      who + ": its armature is " + show(armature.head(linear).maxCoeff()) +
+      " for the translation of a body that turns; 0 is allowed");
+  }
+  const auto angular = armature.tail(armature.size() - linear);
+  if (has_quaternion(kind) && (angular.array() != angular(0)).any())
+  {
+    throw std::invalid_argument(
+      who + ": its armature about three axes is between " + show(angular.minCoeff()) + " and " +
+      show(angular.maxCoeff()) + "; three equal values are allowed");
+  }
+}
+
+}  // namespace
+
 void ModelBuilder::adopt_joint(JointIndex joint, JointKind kind)
 {
   const std::string who = "joint '" + model_.names[joint] + "' of the model";
+  check_armature(
+    who, kind, model_.armature.segment(model_.idx_vs[joint], model_.joints[joint].nv()));
   const pinocchio::Inertia & inertia = model_.inertias[joint];
   if (!isometry(model_.jointPlacements[joint]).matrix().allFinite())
   {

@@ -117,6 +117,15 @@ pinocchio::Model every_joint()
   model.addFrame(pinocchio::Frame(
     "tool", parent, 0, random.placement(), pinocchio::OP_FRAME, pinocchio::Inertia::Zero()));
   model.armature = 0.3 * random.vector(model.nv).cwiseAbs();
+  // Where axes turn, only equal values about them are an inertia.
+  const auto armature_of = [&](const char * name)
+  {
+    const pinocchio::JointModel & joint = model.joints[model.getJointId(name)];
+    return model.armature.segment(joint.idx_v(), joint.nv());
+  };
+  armature_of("flyer") << 0.0, 0.0, 0.0, 0.2, 0.2, 0.2;
+  armature_of("ball").setConstant(0.3);
+  armature_of("planar").head<2>().setZero();
   model.damping.setConstant(0.7);
   model.upperPositionLimit(model.joints[2].idx_q()) = 1.5;
   model.lowerPositionLimit(model.joints[2].idx_q()) = -0.5;
@@ -459,6 +468,53 @@ TEST(PinocchioModel, when_it_is_not_physical_expect_refusal_by_name)
   short_of.damping.resize(1);
   EXPECT_THAT(refusal(short_of), HasSubstr("nv elements"));
   EXPECT_THAT(refusal(pinocchio::Model()), HasSubstr("at least one is needed"));
+}
+
+/// The acceleration of the origin in the world of a free-flyer that moves and turns.
+Eigen::Vector3d world_acceleration(const RigidBodySystem & system, SystemData & data)
+{
+  Eigen::VectorXd u(6);
+  u << 1.0, -2.0, 0.5, 3.0, 1.0, 4.0;
+  EXPECT_EQ(system.update_kinematics(0.0, system.neutral_coordinates(), u, data), Status::kOk);
+  EXPECT_EQ(system.update_dynamics(data), Status::kOk);
+  const Eigen::VectorXd rates = data.terms.mass_matrix.ldlt().solve(data.terms.force);
+  return rates.head<3>() + Eigen::Vector3d(u.tail<3>()).cross(Eigen::Vector3d(u.head<3>()));
+}
+
+TEST(PinocchioModel, when_axes_of_an_armature_turn_expect_a_straight_way_or_refusal)
+{
+  pinocchio::Model model;
+  const pinocchio::JointIndex flyer =
+    model.addJoint(0, pinocchio::JointModelFreeFlyer(), pinocchio::SE3::Identity(), "flyer");
+  model.appendBodyToJoint(
+    flyer, pinocchio::Inertia::FromSphere(2.0, 0.3), pinocchio::SE3::Identity());
+  model.armature.tail<3>().setConstant(0.4);
+  const auto system = make_rigid_body_system(model);
+  const auto data = system->make_data();
+  EXPECT_LE((world_acceleration(*system, *data) - system->gravity()).norm(), 1e-12);
+  EXPECT_NEAR(data->terms.mass_matrix(3, 3), 0.4 + 0.4 * 2.0 * 0.09, 1e-14);
+
+  pinocchio::Model bent = model;
+  bent.armature(1) = 0.5;
+  EXPECT_THAT(
+    refusal(bent), HasSubstr("joint 'flyer' of the model: its armature is 0.5 for the translation"));
+  pinocchio::Model unequal = model;
+  unequal.armature(4) = 0.5;
+  EXPECT_THAT(refusal(unequal), HasSubstr("about three axes is between 0.4 and 0.5"));
+
+  Random random(21);
+  pinocchio::Model others;
+  add(others, 0, pinocchio::JointModelPlanar(), "planar", random);
+  add(others, 0, pinocchio::JointModelSpherical(), "ball", random);
+  add(others, 0, pinocchio::JointModelTranslation(), "drift", random);
+  others.armature.tail<3>() << 0.1, 0.2, 0.3;  // axes that do not turn
+  EXPECT_EQ(refusal(others), "");
+  pinocchio::Model sled = others;
+  sled.armature(0) = 0.1;
+  EXPECT_THAT(refusal(sled), HasSubstr("'planar'"));
+  pinocchio::Model socket = others;
+  socket.armature(4) = 0.1;
+  EXPECT_THAT(refusal(socket), HasSubstr("'ball'"));
 }
 
 }  // namespace
