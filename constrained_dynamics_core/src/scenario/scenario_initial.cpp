@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -317,10 +319,21 @@ private:
   {
     Eigen::VectorXd & x = position ? state_.q : state_.u;
     const Eigen::VectorXd given = x;
-    AssemblyResult result = assemble(position);
     // The start may be a dead point, where no small change helps (x² + y² = 1 at y = 0 for given
-    // x). Then other starts are tried, in a fixed order.
+    // x), or rows may have no value there (the direction between points that coincide). Then other
+    // starts are tried, in a fixed order.
     constexpr int kOtherStarts = 24;
+    AssemblyResult result;
+    result.residual = std::numeric_limits<double>::infinity();
+    std::optional<ScenarioError> failure;
+    try
+    {
+      result = assemble(position);
+    }
+    catch (const ScenarioError & error)
+    {
+      failure = error;
+    }
     const Eigen::VectorXd first = x;
     for (int k = 0; k < kOtherStarts && !(result.residual <= tolerance_); ++k)
     {
@@ -338,6 +351,10 @@ private:
     }
     if (!(result.residual <= tolerance_))
     {
+      if (failure)
+      {
+        throw *failure;
+      }
       x = first;
       refuse(position, result);
     }

@@ -541,6 +541,17 @@ TEST(Scenario, when_values_are_given_expect_them_held)
     Scenario::from_text(text, {"initial.q={x: 3, y: 4}"}, ".", raw).initial().q(1), 4.0);
 }
 
+TEST(Scenario, when_rows_have_no_value_at_the_start_expect_another_start)
+{
+  const std::string text =
+    "system: {bodies: [{name: ball, base: floating, mass: 1, inertia: [1, 1, 1]}]}\n"
+    "constraints: [{name: rod, type: distance, frame_a: ball, frame_b: world, length: 0.7}]\n";
+  EXPECT_NEAR(read(text).initial().q.head<3>().norm(), 0.7, 1e-9);
+  // Where nothing may change, the message tells why.
+  const std::string held = message_of(text, {"initial.solve=none"});
+  EXPECT_THAT(held, HasSubstr("rows or forces cannot be evaluated at the given coordinates"));
+}
+
 TEST(Scenario, when_speeds_are_ones_own_expect_rates_to_hold_those_they_determine)
 {
   const std::string text =
