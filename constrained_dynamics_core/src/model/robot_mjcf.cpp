@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/included_files.hpp"
+#include "model/xml_vocabulary.hpp"
 
 namespace constrained_dynamics::mjcf
 {
@@ -24,6 +25,7 @@ RobotTree MjcfReader::read()
   IncludedFiles included(xml_, robot_);
   included.insert(document);
   xml_.refuse_non_finite(root, {"name", "class", "childclass", "model"});
+  tree_.warnings = warn_of_unknown_names(root, "mujoco", mjcf_vocabulary());
   for (const XMLElement * e = root.FirstChildElement(); e; e = e->NextSiblingElement())
   {
     read_section(*e);

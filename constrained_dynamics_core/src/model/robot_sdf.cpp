@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "model/drake_tags.hpp"
+#include "model/xml_vocabulary.hpp"
 
 namespace constrained_dynamics::sdf
 {
@@ -32,6 +33,7 @@ RobotTree SdfReader::read()
     xml_.fail(std::string("the root element is <") + root.Name() + ">; SDF needs <sdf>");
   }
   read_version(root);
+  warn_of_names(root);
   const XMLElement & model = the_model(root);
   xml_.name(model, "name", "model");
   Scope outer;
@@ -71,6 +73,12 @@ RobotTree SdfReader::read()
       tree_);
   }
   return std::move(tree_);
+}
+
+void SdfReader::warn_of_names(const XMLElement & root)
+{
+  const std::vector<std::string> unknown = warn_of_unknown_names(root, "sdf", sdf_vocabulary());
+  tree_.warnings.insert(tree_.warnings.end(), unknown.begin(), unknown.end());
 }
 
 std::string SdfReader::list(const std::vector<std::string> & names)

@@ -166,6 +166,7 @@ void SdfReader::read_include(const XMLElement & include, const Scope & outer)
   {
     xml_.fail("<include> of '" + stated + "': the file must be <sdf> with one <model>");
   }
+  warn_of_names(root);
   Scope scope = outer;
   read_version(root);
   scope.minor = minor_;

@@ -112,6 +112,7 @@ private:
   // The document.
   static std::string list(const std::vector<std::string> & names);
   void read_version(const XMLElement & root);
+  void warn_of_names(const XMLElement & root);
   const XMLElement & the_model(const XMLElement & root);
   void read_world(const XMLElement & world);
   void count(const XMLElement & model, const char * what, int allowed);

@@ -285,6 +285,45 @@ TEST(RobotXml, when_options_would_change_the_motion_expect_warnings)
     testing::IsEmpty());
 }
 
+TEST(RobotXml, when_mjcf_names_are_misspelt_expect_them_named_once)
+{
+  const auto body = RigidBodySystem::from_mjcf_text(
+    "<mujoco><defualt/><default><joint dampng='1'/></default><option><flag gravty='disable'/>"
+    "</option>\n<worldbody><body name='b'><joint name='f' axsi='1 0 0' stifness='3'/><joint name='g' "
+    "axsi='0 1 0'/>\n<inertail mass='2'/><inertial mass='2' pos='0 0 0' diaginertia='.1 .1 "
+    ".1'/><geom mas='1' type='plane' purple='1'/></body></worldbody></mujoco>");
+  EXPECT_THAT(
+    body->warnings(),
+    testing::ElementsAre(
+      HasSubstr("line 1: element <defualt> of <mujoco> is not known and not read; did you mean "
+                "'default'?"),
+      HasSubstr("attribute 'dampng' of <joint> is not known and not read; did you mean 'damping'?"),
+      HasSubstr("attribute 'gravty' of <flag> is not known"),
+      HasSubstr("line 3: element <inertail> of <body> 'b' is not known and not read; did you mean "
+                "'inertial'?"),
+      HasSubstr("line 2: attribute 'axsi' of <joint> 'f' is not known and not read; did you mean "
+                "'axis'?"),
+      HasSubstr("attribute 'stifness' of <joint> 'f' is not known and not read; did you mean "
+                "'stiffness'?"),
+      HasSubstr("attribute 'mas' of <geom> is not known and not read; did you mean 'mass'?"),
+      testing::EndsWith("attribute 'purple' of <geom> is not known and not read")));
+}
+
+TEST(RobotXml, when_mjcf_states_what_is_no_dynamics_expect_no_warning)
+{
+  const auto body = RigidBodySystem::from_mjcf_text(
+    "<mujoco model='m' xmlns:v='urn:v'><compiler meshdir='m' autolimits='true'/><option "
+    "timestep='0.002' cone='elliptic'><flag eulerdamp='disable'/></option><size njmax='5'/>"
+    "<visual><global offwidth='1'/></visual><statistic extent='1'/><asset><texture name='t' "
+    "builtin='flat'/></asset><default><general kp='1'/><tendon rgba='1 1 1 1'/><default "
+    "class='c'><geom rgba='1 0 0 1' solref='1 1'/></default></default><worldbody><light pos='0 0 "
+    "1'/><camera name='c'/><body name='b' v:note='mine'><v:mark/><freejoint name='f' "
+    "align='false'/><inertial mass='2' pos='0 0 0' diaginertia='.1 .1 .1'/><geom class='c' "
+    "size='.1' contype='0' friction='1'/><site name='s' rgba='1 0 0 1'/></body></worldbody>"
+    "<sensor><gyro site='s'/></sensor><keyframe><key qpos='0'/></keyframe></mujoco>");
+  EXPECT_THAT(body->warnings(), testing::IsEmpty());
+}
+
 TEST(RobotXml, when_a_free_joint_has_an_armature_expect_a_straight_way)
 {
   const auto body = free_mjcf("", "armature='0.5'");

@@ -579,6 +579,25 @@ TEST(SdfRobot, when_inertial_is_missing_expect_default_and_warning)
   EXPECT_THAT(f.system->warnings()[1], HasSubstr("link 'b' does not state all of its mass"));
 }
 
+TEST(SdfRobot, when_names_are_misspelt_expect_them_named)
+{
+  std::string text = pendulum();
+  text = replaced(text, "<link name=\"bob\">", "<link name=\"bob\" colour=\"red\"><inertal/>");
+  const Fixture f(text);
+  ASSERT_EQ(f.system->warnings().size(), 2u);
+  EXPECT_THAT(
+    f.system->warnings()[0],
+    HasSubstr("attribute 'colour' of <link> 'bob' is not known and not read"));
+  EXPECT_THAT(
+    f.system->warnings()[1], HasSubstr("element <inertal> of <link> 'bob' is not known and not "
+                                       "read; did you mean 'inertial'?"));
+  const Fixture others(replaced(
+    pendulum(), "<link name=\"bob\">",
+    "<link name=\"bob\"><visual name=\"v\"><any/></visual><enable_wind>1</enable_wind><plugin "
+    "name=\"p\" filename=\"f\"><mine/></plugin><gz:mark/>"));
+  EXPECT_THAT(others.system->warnings(), IsEmpty());
+}
+
 TEST(SdfRobot, when_gravity_is_switched_off_expect_warning)
 {
   std::string text = pendulum();
