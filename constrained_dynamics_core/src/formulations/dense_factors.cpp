@@ -36,8 +36,8 @@ bool is_symmetric(const ConstMatrixRef & matrix, double size) noexcept
   return asymmetry <= 1e-12 * size;
 }
 
-// A semidefinite matrix, computed, has some n ε in place of the eigenvalue 0. Even chains of a thousand
-// links stay far below this condition.
+// A semidefinite matrix, computed, has some n ε in place of the eigenvalue 0. Even chains of a
+// thousand links stay far below this condition.
 constexpr double kLargestCondition = 1.0 / kSmallestPivot;
 
 /// An estimate of 1 over the smallest eigenvalue of L Lᵀ, scaled so that sizes are 1, by inverse
@@ -63,8 +63,7 @@ double inverse_of_smallest(
 
 /// Cholesky in the lower triangle. False where the matrix is not positive definite to round-off,
 /// which is relative to the squares of `root_size`; `work` is overwritten.
-bool factor_positive(
-  MatrixRef matrix, const ConstVectorRef & root_size, VectorRef work) noexcept
+bool factor_positive(MatrixRef matrix, const ConstVectorRef & root_size, VectorRef work) noexcept
 {
   constexpr Eigen::Index kSmall = 64;  // beyond, Eigen's blocks gain more than they cost
   // Small pivots alone do not tell: one of 1e-6 lets round-off look like 1e-10 in the next.

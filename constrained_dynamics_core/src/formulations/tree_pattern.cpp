@@ -235,7 +235,8 @@ void TreePattern::find_places(
 
 void TreePattern::find_light_bodies()
 {
-  // [1] Inertia of its own below this fraction of what a body may carry does not hide its round-off.
+  // [1] Inertia of its own below this fraction of what a body may carry does not hide its
+  // round-off.
   constexpr double kNegligible = 1e-11;
   const std::size_t count = tree_.bodies.size();
   // Bounds of the traces of M and J, whatever the angles.

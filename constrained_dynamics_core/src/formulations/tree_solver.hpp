@@ -193,12 +193,13 @@ private:
     const TreeProblem & problem, Solution & solution, TreeSolverData & data) const noexcept;
   void load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept;
 
-  // tree_reduction.hpp: from the tips to the root (E21, E22)
+  // tree_reduction.hpp, tree_joint_reduction.hpp: from the tips to the root (E21, E22)
   bool reduce(const TreeProblem & problem, bool strict, TreeSolverData & data) const noexcept;
   bool eliminate(int first, int last, int body, bool strict, TreeSolverData & data) const noexcept;
   void couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept;
   /// Whether D, whose round-off is relative to `scale`, is an inertia.
-  bool is_inertia(std::size_t i, double D, double scale, const TreeSolverData & data) const noexcept;
+  bool is_inertia(
+    std::size_t i, double D, double scale, const TreeSolverData & data) const noexcept;
   /// Tells a light parent what it is made of. @param ratio of size and inertia of the joint.
   void hand_sizes(
     std::size_t i, double ratio, const Eigen::Vector3d & r, TreeSolverData & data) const noexcept;

@@ -15,7 +15,8 @@ const Vocabulary & mjcf_vocabulary()
   static const std::string in_body =
     " > body frame inertial joint freejoint geom site camera light plugin composite flexcomp "
     "replicate attach include";
-  static const std::string body = " name childclass pos" + turn + "mocap gravcomp sleep simple user";
+  static const std::string body =
+    " name childclass pos" + turn + "mocap gravcomp sleep simple user";
   static const std::string joint =
     " type group pos axis springdamper limited actuatorfrclimited solreflimit solimplimit "
     "solreffriction solimpfriction stiffness range actuatorfrcrange actuatorgravcomp margin ref "
@@ -35,7 +36,8 @@ const Vocabulary & mjcf_vocabulary()
      "worldbody deformable contact tendon equality actuator sensor keyframe include",
      "compiler: autolimits boundmass boundinertia settotalmass balanceinertia strippath coordinate "
      "angle fitaabb eulerseq meshdir texturedir assetdir discardvisual convexhull usethread "
-     "fusestatic exactmeshinertia inertiafromgeom inertiagrouprange saveinertial alignfree conflict "
+     "fusestatic exactmeshinertia inertiafromgeom inertiagrouprange saveinertial alignfree "
+     "conflict "
      "> lengthrange",
      "option: timestep apirate impratio tolerance ls_tolerance noslip_tolerance ccd_tolerance "
      "mpr_tolerance sleep_tolerance gravity wind magnetic density viscosity o_margin o_solref "
@@ -86,8 +88,7 @@ const Vocabulary & sdf_vocabulary()
      "model: name canonical_link placement_frame namespace > static self_collide "
      "allow_auto_disable enable_wind include model frame pose link joint plugin gripper "
      "model_state",
-     "model/include" + include,
-     "pose: relative_to rotation_format degrees frame",
+     "model/include" + include, "pose: relative_to rotation_format degrees frame",
      "frame: name attached_to > pose",
      "link: name > gravity enable_wind self_collide kinematic must_be_base_link velocity_decay "
      "frame pose inertial collision visual sensor projector audio_sink audio_source battery light "
@@ -96,9 +97,7 @@ const Vocabulary & sdf_vocabulary()
      "inertia: > ixx ixy ixz iyy iyz izz",
      "joint: name type > parent child pose frame gearbox_ratio gearbox_reference_body thread_pitch "
      "screw_thread_pitch axis axis2 physics sensor plugin",
-     "axis" + axis,
-     "axis2" + axis,
-     "xyz: expressed_in",
+     "axis" + axis, "axis2" + axis, "xyz: expressed_in",
      "dynamics: > damping friction spring_reference spring_stiffness",
      "limit: > lower upper effort velocity stiffness dissipation",
      "mimic: joint axis > multiplier offset reference"});

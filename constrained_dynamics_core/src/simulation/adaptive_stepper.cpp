@@ -163,8 +163,7 @@ bool AdaptiveStepper::has_rough_power(double h) const noexcept
 void AdaptiveStepper::book_samples(double time, double h, int parts)
 {
   const bool is_explicit = !stepper_.is_stiff();
-  Eigen::VectorXd error =
-    is_explicit ? of_.book_->dopri_error(h) : stepper_.stiff_error();
+  Eigen::VectorXd error = is_explicit ? of_.book_->dopri_error(h) : stepper_.stiff_error();
   error /= parts;
   const auto time_of = [&](double part)
   { return part < parts ? start_ + part / parts * (time - start_) : time; };
@@ -251,8 +250,7 @@ Status AdaptiveStepper::arrive(const Advance & made)
         }
         else
         {
-          of_.book_->add_dopri_step(
-            start_, made.time, made.time, view_of(begin_), of_.workspace());
+          of_.book_->add_dopri_step(start_, made.time, made.time, view_of(begin_), of_.workspace());
         }
       }
       accept(made.time);

@@ -120,7 +120,10 @@ std::string urdf(const Chain & chain)
     text << "</link><joint name='j" << i << "' type='" << (link.slides ? "prismatic" : "continuous")
          << "'><origin xyz=";
     triple(link.at, chain.length);
-    text << "/><axis xyz='" << (link.axis == 0 ? "1 0 0" : link.axis == 1 ? "0 1 0" : "0 0 1")
+    text << "/><axis xyz='"
+         << (link.axis == 0   ? "1 0 0"
+             : link.axis == 1 ? "0 1 0"
+                              : "0 0 1")
          << "'/><parent link='l" << i << "'/><child link='l" << i + 1
          << "'/><limit lower='-9' upper='9' effort='1' velocity='9'/></joint>";
   }
@@ -150,8 +153,9 @@ Equations equations_of(const Chain & chain, const Eigen::VectorXd & q, const Eig
   for (std::size_t i = 0; i < n; ++i)
   {
     const Link & link = chain.links[i];
-    const auto scaled = [&](const std::array<double, 3> & x)
-    { return Vector{chain.length * x[0], chain.length * x[1], chain.length * x[2]}; };
+    const auto scaled = [&](const std::array<double, 3> & x) {
+      return Vector{chain.length * x[0], chain.length * x[1], chain.length * x[2]};
+    };
     const Real angle = q(static_cast<Eigen::Index>(i));
     p = p + R * scaled(link.at);
     axes.push_back(R[link.axis]);
@@ -298,8 +302,8 @@ public:
     for (const std::string & id : formulation_names())
     {
       ids_.push_back(id);
-      dynamics_.push_back(std::make_unique<Dynamics>(
-        ConstraintSet(system, rows), options, make_formulation(id)));
+      dynamics_.push_back(
+        std::make_unique<Dynamics>(ConstraintSet(system, rows), options, make_formulation(id)));
       workspaces_.push_back(std::make_unique<Workspace>(*dynamics_.back(), state));
     }
   }
@@ -456,7 +460,8 @@ TEST(LightLinks, when_chains_are_drawn_at_random_expect_digits_or_singular_inert
       }
       // Mostly close to right angles, where axes are in line.
       const double beside = std::pow(10.0, random.between(-15.0, -2.0));
-      q(i) = kRight * random.integer(-1, 2) + (random.integer(0, 2) == 0 ? random.number() : beside);
+      q(i) =
+        kRight * random.integer(-1, 2) + (random.integer(0, 2) == 0 ? random.number() : beside);
       regular(i) = random.number();
       tau(i) = random.number() * chain.mass * chain.length;
     }

@@ -497,7 +497,8 @@ TEST(PinocchioModel, when_axes_of_an_armature_turn_expect_a_straight_way_or_refu
   pinocchio::Model bent = model;
   bent.armature(1) = 0.5;
   EXPECT_THAT(
-    refusal(bent), HasSubstr("joint 'flyer' of the model: its armature is 0.5 for the translation"));
+    refusal(bent),
+    HasSubstr("joint 'flyer' of the model: its armature is 0.5 for the translation"));
   pinocchio::Model unequal = model;
   unequal.armature(4) = 0.5;
   EXPECT_THAT(refusal(unequal), HasSubstr("about three axes is between 0.4 and 0.5"));

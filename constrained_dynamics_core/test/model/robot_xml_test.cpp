@@ -288,14 +288,15 @@ TEST(RobotXml, when_options_would_change_the_motion_expect_warnings)
 TEST(RobotXml, when_mjcf_names_are_misspelt_expect_them_named_once)
 {
   const auto body = RigidBodySystem::from_mjcf_text(
-    "<mujoco><defualt/><default><joint dampng='1'/></default><option><flag gravty='disable'/>"
-    "</option>\n<worldbody><body name='b'><joint name='f' axsi='1 0 0' stifness='3'/><joint name='g' "
+    "<mujoco><defoult/><default><joint dampng='1'/></default><option><flag gravty='disable'/>"
+    "</option>\n<worldbody><body name='b'><joint name='f' axsi='1 0 0' stiffnesz='3'/><joint "
+    "name='g' "
     "axsi='0 1 0'/>\n<inertail mass='2'/><inertial mass='2' pos='0 0 0' diaginertia='.1 .1 "
     ".1'/><geom mas='1' type='plane' purple='1'/></body></worldbody></mujoco>");
   EXPECT_THAT(
     body->warnings(),
     testing::ElementsAre(
-      HasSubstr("line 1: element <defualt> of <mujoco> is not known and not read; did you mean "
+      HasSubstr("line 1: element <defoult> of <mujoco> is not known and not read; did you mean "
                 "'default'?"),
       HasSubstr("attribute 'dampng' of <joint> is not known and not read; did you mean 'damping'?"),
       HasSubstr("attribute 'gravty' of <flag> is not known"),
@@ -303,7 +304,7 @@ TEST(RobotXml, when_mjcf_names_are_misspelt_expect_them_named_once)
                 "'inertial'?"),
       HasSubstr("line 2: attribute 'axsi' of <joint> 'f' is not known and not read; did you mean "
                 "'axis'?"),
-      HasSubstr("attribute 'stifness' of <joint> 'f' is not known and not read; did you mean "
+      HasSubstr("attribute 'stiffnesz' of <joint> 'f' is not known and not read; did you mean "
                 "'stiffness'?"),
       HasSubstr("attribute 'mas' of <geom> is not known and not read; did you mean 'mass'?"),
       testing::EndsWith("attribute 'purple' of <geom> is not known and not read")));

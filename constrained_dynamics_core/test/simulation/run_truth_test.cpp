@@ -285,9 +285,8 @@ run: {until: 3, integrator: dopri5}
     for (const std::string tolerance : {"1e-6", "1e-8", "1e-10", "1e-12"})
     {
       const Recorded done = simulate(
-        text,
-        {std::string("parameters.k=") + k, std::string("parameters.c=") + c,
-         "run.relative_tolerance=" + tolerance, "run.absolute_tolerance=" + tolerance});
+        text, {std::string("parameters.k=") + k, std::string("parameters.c=") + c,
+               "run.relative_tolerance=" + tolerance, "run.absolute_tolerance=" + tolerance});
       SCOPED_TRACE(std::string(k) + " " + c + " " + tolerance);
       EXPECT_EQ(done.result.status, Status::kOk);
       EXPECT_LT(done.result.energy.relative_error(), 2e-4);
