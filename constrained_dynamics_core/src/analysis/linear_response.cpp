@@ -4,7 +4,6 @@
 #include "analysis/linear_response.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/dense_products.hpp"
 
@@ -72,16 +71,6 @@ Status LinearResponse::update(const ConstMatrixRef & mass_matrix) noexcept CD_NO
   auto reduced = reduced_.matrix(p);
   reduced = NQ.rightCols(p);
   add_product(1.0, NQ.leftCols(r), K, reduced);
-  auto root_size = reduced_.root_size(p);
-  for (Eigen::Index i = 0; i < p; ++i)
-  {
-    const auto root = [&](Eigen::Index k) { return std::sqrt(std::abs(Q(order(k), order(k)))); };
-    root_size(i) = root(r + i);
-    for (Eigen::Index k = 0; k < r; ++k)
-    {
-      root_size(i) += std::abs(K(k, i)) * root(k);
-    }
-  }
   if (!reduced_.factor(p))
   {
     return Status::kSingularInertia;

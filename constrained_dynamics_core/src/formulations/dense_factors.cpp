@@ -36,53 +36,28 @@ bool is_symmetric(const ConstMatrixRef & matrix, double size) noexcept
   return asymmetry <= 1e-12 * size;
 }
 
-// A semidefinite matrix, computed, has some n ε in place of the eigenvalue 0. Even chains of a
-// thousand links stay far below this condition.
-constexpr double kLargestCondition = 1.0 / kSmallestPivot;
-
-/// An estimate of 1 over the smallest eigenvalue of L Lᵀ, scaled so that sizes are 1, by inverse
-/// iteration.
-double inverse_of_smallest(
-  const ConstMatrixRef & L, const ConstVectorRef & root_size, VectorRef x) noexcept
-{
-  constexpr int kIterations = 3;
-  const Eigen::Index n = x.size();
-  double inverse = 1.0;
-  x.setLinSpaced(1.0, 2.0);  // orthogonal to no motion of two like joints against each other
-  for (int i = 0; i < kIterations; ++i)
-  {
-    x /= x.norm();
-    x.array() *= root_size.array();
-    columns::divide_by_lower(L.data(), L.outerStride(), x.data(), n);
-    inverse = x.squaredNorm();
-    columns::divide_by_lower_transpose(L.data(), L.outerStride(), x.data(), n);
-    x.array() *= root_size.array();
-  }
-  return inverse;
-}
-
-/// Cholesky in the lower triangle. False where the matrix is not positive definite to round-off,
-/// which is relative to the squares of `root_size`; `work` is overwritten.
-bool factor_positive(MatrixRef matrix, const ConstVectorRef & root_size, VectorRef work) noexcept
+/// Cholesky in the lower triangle. False where the matrix is not positive definite to rounding.
+bool factor_positive(MatrixRef matrix, VectorRef diagonal) noexcept
 {
   constexpr Eigen::Index kSmall = 64;  // beyond, Eigen's blocks gain more than they cost
-  // Small pivots alone do not tell: one of 1e-6 lets round-off look like 1e-10 in the next.
-  constexpr double kClear = 1e-3;
-  const bool is_positive = root_size.size() < kSmall
-                             ? columns::cholesky(matrix)
-                             : Eigen::LLT<MatrixRef>(matrix).info() == Eigen::Success;
-  if (!is_positive)
+  diagonal = matrix.diagonal();
+  if (
+    diagonal.size() < kSmall ? !columns::cholesky(matrix)
+                             : Eigen::LLT<MatrixRef>(matrix).info() != Eigen::Success)
   {
     return false;
   }
-  double smallest = 1.0;
-  for (Eigen::Index i = 0; i < root_size.size(); ++i)
+  const double smallest = static_cast<double>(diagonal.size()) * kEpsilon;
+  for (Eigen::Index i = 0; i < diagonal.size(); ++i)
   {
-    const double pivot = matrix(i, i) / root_size(i);
-    smallest = std::min(smallest, pivot * pivot);
+    // Scale-free: what is left of the diagonal after elimination.
+    const double left = matrix(i, i) * matrix(i, i);
+    if (!(left > smallest * diagonal(i)))
+    {
+      return false;
+    }
   }
-  return smallest > kClear || (smallest * kLargestCondition > 1.0 &&
-                               inverse_of_smallest(matrix, root_size, work) <= kLargestCondition);
+  return true;
 }
 
 }  // namespace
@@ -97,7 +72,7 @@ BorderedLu::BorderedLu(int max_size)
 {
 }
 
-bool BorderedLu::factor(Eigen::Index size, double smallest_pivot) noexcept CD_NONBLOCKING
+bool BorderedLu::factor(Eigen::Index size) noexcept CD_NONBLOCKING
 {
   const Eigen::Index rest = matrix_.rows() - size;
   matrix_.topRightCorner(size, rest).setZero();
@@ -105,7 +80,7 @@ bool BorderedLu::factor(Eigen::Index size, double smallest_pivot) noexcept CD_NO
   matrix_.bottomRightCorner(rest, rest).setIdentity();
   lu_.compute(matrix_);
   const double largest = matrix_.topLeftCorner(size, size).cwiseAbs().maxCoeff();
-  const double smallest = std::max(smallest_pivot, static_cast<double>(size) * kEpsilon);
+  const double smallest = static_cast<double>(size) * kEpsilon;
   for (Eigen::Index i = 0; i < size; ++i)
   {
     if (!(std::abs(lu_.matrixLU()(i, i)) > smallest * largest))
@@ -132,24 +107,9 @@ void BorderedLu::solve(VectorRef x) noexcept CD_NONBLOCKING
 
 ReducedInertia::ReducedInertia(int speed_count)
 : matrix_(Eigen::MatrixXd::Zero(speed_count, speed_count)),
-  root_size_(Eigen::VectorXd::Zero(speed_count)),
-  work_(Eigen::VectorXd::Zero(speed_count)),
+  diagonal_(Eigen::VectorXd::Zero(speed_count)),
   lu_(speed_count)
 {
-}
-
-void ReducedInertia::size_by(
-  const ConstMatrixRef & A2_transposed, const ConstVectorRef & inertia_root) noexcept CD_NONBLOCKING
-{
-  for (Eigen::Index i = 0; i < A2_transposed.cols(); ++i)
-  {
-    double sum = 0.0;
-    for (Eigen::Index k = 0; k < inertia_root.size(); ++k)
-    {
-      sum += std::abs(A2_transposed(k, i)) * inertia_root(k);
-    }
-    root_size_(i) = sum;
-  }
 }
 
 bool ReducedInertia::factor(Eigen::Index p) noexcept CD_NONBLOCKING
@@ -164,46 +124,29 @@ bool ReducedInertia::factor(Eigen::Index p) noexcept CD_NONBLOCKING
   {
     return false;
   }
-  auto roots = root_size(p);
   symmetric_ = is_symmetric(reduced, size);
-  if (symmetric_)
+  if (!symmetric_)
   {
-    return factor_positive(reduced, roots, work_.head(p));
+    lu_.matrix(p) = reduced;
+    return lu_.factor(p);
   }
-  for (Eigen::Index i = 0; i < p; ++i)
-  {
-    // Such a Q need not be bounded by its diagonal.
-    roots(i) = std::max(roots(i), std::sqrt(std::abs(reduced(i, i))));
-    roots(i) = roots(i) > 0.0 ? roots(i) : std::sqrt(size);
-  }
-  auto scaled = lu_.matrix(p);
-  for (Eigen::Index j = 0; j < p; ++j)
-  {
-    for (Eigen::Index i = 0; i < p; ++i)
-    {
-      scaled(i, j) = reduced(i, j) / (roots(i) * roots(j));
-    }
-  }
-  return lu_.factor(p, kSmallestPivot);
+  return factor_positive(reduced, diagonal_.head(p));
 }
 
 void ReducedInertia::solve(VectorRef x) noexcept CD_NONBLOCKING
 {
-  const Eigen::Index p = x.size();
-  if (p == 0)
+  if (x.size() == 0)
   {
     return;
   }
   if (!symmetric_)
   {
-    x.array() /= root_size(p).array();
     lu_.solve(x);
-    x.array() /= root_size(p).array();
     return;
   }
-  const auto L = matrix(p);
-  columns::divide_by_lower(L.data(), L.outerStride(), x.data(), p);
-  columns::divide_by_lower_transpose(L.data(), L.outerStride(), x.data(), p);
+  const auto L = matrix(x.size());
+  columns::divide_by_lower(L.data(), L.outerStride(), x.data(), x.size());
+  columns::divide_by_lower_transpose(L.data(), L.outerStride(), x.data(), x.size());
 }
 
 void ReducedInertia::solve_columns(MatrixRef x) noexcept CD_NONBLOCKING
@@ -218,16 +161,37 @@ void ReducedInertia::solve_columns(MatrixRef x) noexcept CD_NONBLOCKING
 
 InertiaRoot::InertiaRoot(int speed_count)
 : lower_(Eigen::MatrixXd::Identity(speed_count, speed_count)),
+  diagonal_(Eigen::VectorXd::Zero(speed_count)),
   work_(Eigen::VectorXd::Zero(speed_count))
 {
 }
 
-bool InertiaRoot::factor(
-  const ConstMatrixRef & mass_matrix, const ConstVectorRef & inertia_root) noexcept CD_NONBLOCKING
+bool InertiaRoot::factor(const ConstMatrixRef & mass_matrix) noexcept CD_NONBLOCKING
 {
+  // A semidefinite Q, computed, has some n ε in place of the eigenvalue 0. Up to this condition at
+  // least three digits of Q⁻¹ h are left; even chains of a thousand links stay far below.
+  constexpr double kLargestCondition = 1e13;
   lower_ = mass_matrix;
-  return is_symmetric(lower_, lower_.cwiseAbs().maxCoeff()) &&
-         factor_positive(lower_, inertia_root, work_);
+  if (!is_symmetric(lower_, lower_.cwiseAbs().maxCoeff()) || !factor_positive(lower_, diagonal_))
+  {
+    return false;
+  }
+  // The smallest eigenvalue of Q scaled to a diagonal of ones, by inverse iteration. Small pivots
+  // alone do not tell: one of 1e-6 lets noise of ε look like 1e-10 in the next.
+  diagonal_ = diagonal_.cwiseSqrt();
+  work_.setOnes();
+  double inverse = 1.0;
+  constexpr int kIterations = 3;
+  for (int i = 0; i < kIterations; ++i)
+  {
+    work_ /= work_.norm();
+    work_.array() *= diagonal_.array();
+    divide_by_transpose(work_);
+    inverse = work_.squaredNorm();
+    divide(work_);
+    work_.array() *= diagonal_.array();
+  }
+  return inverse <= kLargestCondition;
 }
 
 void InertiaRoot::divide_by_transpose(MatrixRef x) const noexcept CD_NONBLOCKING

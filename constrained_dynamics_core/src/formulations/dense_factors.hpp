@@ -17,10 +17,6 @@
 namespace constrained_dynamics
 {
 
-/// Pivots of matrices whose elements are of size 1 that still are no round-off of what the elements
-/// are computed from: some hundred ε, so that at least two digits of a solution are left.
-inline constexpr double kSmallestPivot = 1e-13;
-
 /// LU of the leading block of a matrix with memory for its largest size: the rest of the matrix is
 /// an identity.
 class BorderedLu
@@ -35,8 +31,7 @@ public:
   }
 
   /// False where the block is singular to rounding relative to its largest element.
-  /// @param smallest_pivot relative to it; 0: round-off of the factorisation alone.
-  bool factor(Eigen::Index size, double smallest_pivot = 0.0) noexcept CD_NONBLOCKING;
+  bool factor(Eigen::Index size) noexcept CD_NONBLOCKING;
   /// Solves in place with the last block that was factored.
   void solve(VectorRef x) noexcept CD_NONBLOCKING;
 
@@ -59,15 +54,8 @@ public:
   {
     return matrix_.topLeftCorner(size, size);
   }
-  /// To fill before `factor` as well: the roots of what its round-off is relative to, for each
-  /// element of the diagonal the sum of the absolute terms that it is made of. The diagonal itself
-  /// is no measure, because these terms may cancel.
-  Eigen::VectorBlock<Eigen::VectorXd> root_size(Eigen::Index size) { return root_size_.head(size); }
-  /// Fills it for A2 (p × n, transposed), with the roots for Q: √(Q_kk Q_ll) is at least |Q_kl|.
-  void size_by(const ConstMatrixRef & A2_transposed, const ConstVectorRef & inertia_root) noexcept
-    CD_NONBLOCKING;
 
-  /// False where the matrix is singular to round-off.
+  /// False where the matrix is singular.
   bool factor(Eigen::Index size) noexcept CD_NONBLOCKING;
   /// Solves in place with the last matrix that was factored.
   void solve(VectorRef x) noexcept CD_NONBLOCKING;
@@ -76,8 +64,7 @@ public:
 
 private:
   Eigen::MatrixXd matrix_;
-  Eigen::VectorXd root_size_;
-  Eigen::VectorXd work_;
+  Eigen::VectorXd diagonal_;
   BorderedLu lu_;
   bool symmetric_ = true;
 };
@@ -88,10 +75,8 @@ class InertiaRoot
 public:
   explicit InertiaRoot(int speed_count);
 
-  /// False where Q is not symmetric positive definite beyond round-off.
-  /// @param inertia_root the roots of what its round-off is relative to (n).
-  bool factor(const ConstMatrixRef & mass_matrix, const ConstVectorRef & inertia_root) noexcept
-    CD_NONBLOCKING;
+  /// False where Q is not symmetric positive definite.
+  bool factor(const ConstMatrixRef & mass_matrix) noexcept CD_NONBLOCKING;
 
   /// Rᵀ in the lower triangle; what is above means nothing.
   const Eigen::MatrixXd & transposed() const { return lower_; }
@@ -102,6 +87,7 @@ public:
 
 private:
   Eigen::MatrixXd lower_;
+  Eigen::VectorXd diagonal_;
   Eigen::VectorXd work_;
 };
 

@@ -3,8 +3,8 @@
 
 #include "constrained_dynamics/formulations/kane_nonminimal.hpp"
 
-#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <Eigen/LU>
 
@@ -63,18 +63,20 @@ public:
   }
 
   /// False where T is singular to rounding.
-  bool factor(const RowProblem & problem) noexcept
+  bool factor(const ConstMatrixRef & mass_matrix) noexcept
   {
     const Eigen::Index n = speed_count();
-    size(problem);
+    // Columns by the inertia of their speed, then rows by their largest element: neither units nor
+    // light bodies beside heavy ones may decide about pivots.
     for (Eigen::Index j = 0; j < n; ++j)
     {
+      const double inertia = std::abs(mass_matrix(j, j));
+      column_factor(j) = inertia > 0.0 ? 1.0 / std::sqrt(inertia) : 1.0;
       scaled.col(j) = column_factor(j) * T.col(j);
     }
     for (Eigen::Index i = 0; i < n; ++i)
     {
-      const double own = i < rank() ? 0.0 : row_factor(i);
-      const double largest = std::max(own, scaled.row(i).cwiseAbs().maxCoeff());
+      const double largest = scaled.row(i).cwiseAbs().maxCoeff();
       if (!(largest > 0.0) || !std::isfinite(largest))
       {
         return false;
@@ -83,46 +85,15 @@ public:
       scaled.row(i) *= row_factor(i);
     }
     lu.compute(scaled);
+    const double smallest = static_cast<double>(n) * std::numeric_limits<double>::epsilon();
     for (Eigen::Index i = 0; i < n; ++i)
     {
-      if (!(std::abs(lu.matrixLU()(i, i)) > kSmallestPivot))
+      if (!(std::abs(lu.matrixLU()(i, i)) > smallest))
       {
         return false;
       }
     }
     return true;
-  }
-
-  /// Sizes that neither units nor light bodies beside heavy ones change: of columns by the inertia
-  /// of their speed, and of A2 Q by the absolute terms of its elements, which may cancel.
-  void size(const RowProblem & problem) noexcept
-  {
-    const Eigen::Index r = rank();
-    const Eigen::VectorXi & order = factorisation.order();
-    const auto K = factorisation.dependency();
-    size_inertia(problem);
-    column_factor.setZero();
-    for (Eigen::Index i = 0; i < K.cols(); ++i)
-    {
-      double root = inertia_root(order(r + i));
-      for (Eigen::Index k = 0; k < r; ++k)
-      {
-        root += std::abs(K(k, i)) * inertia_root(order(k));
-      }
-      row_factor(r + i) = root;
-      const double factor = root > 0.0 ? 1.0 / root : 1.0;
-      column_factor(order(r + i)) = factor;
-      for (Eigen::Index k = 0; k < r; ++k)
-      {
-        column_factor(order(k)) = std::max(column_factor(order(k)), std::abs(K(k, i)) * factor);
-      }
-    }
-    for (Eigen::Index k = 0; k < r; ++k)
-    {
-      double & factor = column_factor(order(k));
-      const double root = inertia_root(order(k));
-      factor = root > 0.0 ? 1.0 / root : factor > 0.0 ? factor : 1.0;
-    }
   }
 
   /// Adds T⁻¹ right to the acceleration; `right` is destroyed.
@@ -186,7 +157,7 @@ Status KaneNonminimal::do_solve_rows(
     return rank_status;
   }
   data.form(problem);
-  if (!data.factor(problem))
+  if (!data.factor(problem.mass_matrix))
   {
     return Status::kSingularInertia;
   }

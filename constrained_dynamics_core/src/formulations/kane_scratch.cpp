@@ -4,7 +4,6 @@
 #include "kane_scratch.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "clones.hpp"
 #include "formulations/columns.hpp"
@@ -47,16 +46,6 @@ CD_CLONES bool KaneScratch::load(const RowProblem & problem) noexcept
   const Eigen::Index p = n - r;
   const int * order = factorisation.order().data();
   const auto K = factorisation.dependency();
-  size_inertia(problem);
-  auto root_size = reduced.root_size(p);
-  for (Eigen::Index i = 0; i < p; ++i)
-  {
-    root_size(i) = inertia_root(order[r + i]);
-    for (Eigen::Index k = 0; k < r; ++k)
-    {
-      root_size(i) += std::abs(K(k, i)) * inertia_root(order[k]);
-    }
-  }
   bool symmetric = true;
   for (Eigen::Index j = 0; j < n; ++j)
   {

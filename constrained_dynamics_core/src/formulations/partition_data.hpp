@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 
 #include "constrained_dynamics/formulations/coordinate_partition.hpp"
 #include "formulations/kept_elimination.hpp"
@@ -56,7 +55,6 @@ public:
   : PartitionData(n, m),
     basis(Eigen::MatrixXd::Zero(n, std::min(n, m))),
     right(Eigen::VectorXd::Zero(n + std::min(n, m))),
-    size(right),
     lu(n + std::min(n, m))
   {
   }
@@ -67,39 +65,19 @@ public:
     const Eigen::Index r = rank();
     auto A1_transposed = basis.leftCols(r);
     row_basis(A1_transposed);
-    // Speeds and rows of size 1, so that neither units nor light bodies beside heavy ones matter.
-    size_inertia(problem);
-    auto scale = size.head(n + r);
-    const double largest = inertia_root.maxCoeff();
-    for (Eigen::Index i = 0; i < n; ++i)
-    {
-      const double root = inertia_root(i) > 0.0 ? inertia_root(i) : largest;
-      scale(i) = root > 0.0 ? 1.0 / root : 1.0;
-    }
-    for (Eigen::Index k = 0; k < r; ++k)
-    {
-      double row = 0.0;  // A1 has an element 1 in each
-      for (Eigen::Index i = 0; i < n; ++i)
-      {
-        row = std::max(row, std::abs(A1_transposed(i, k)) * scale(i));
-      }
-      scale(n + k) = 1.0 / row;
-    }
+    // Rows of the size of the inertia; μ comes out divided by it.
+    const double size = problem.mass_matrix.cwiseAbs().maxCoeff();
+    const double scale = size > 0.0 ? size : 1.0;
     auto whole = lu.matrix(n + r);
     whole.topLeftCorner(n, n) = problem.mass_matrix;
-    whole.topRightCorner(n, r) = -A1_transposed;
-    whole.bottomLeftCorner(r, n) = A1_transposed.transpose();
+    whole.topRightCorner(n, r) = -scale * A1_transposed;
+    whole.bottomLeftCorner(r, n) = scale * A1_transposed.transpose();
     whole.bottomRightCorner(r, r).setZero();
-    for (Eigen::Index j = 0; j < n + r; ++j)
-    {
-      whole.col(j).array() *= scale(j) * scale.array();
-    }
     auto x = independent.head(n + r);
     auto left = right.head(n + r);
     left.head(n) = problem.force;
-    left.tail(r) = beta();
-    left.array() *= scale.array();
-    if (!lu.factor(n + r, kSmallestPivot))
+    left.tail(r) = scale * beta();
+    if (!lu.factor(n + r))
     {
       return false;
     }
@@ -110,15 +88,14 @@ public:
     left.noalias() -= whole * x;
     lu.solve(left);
     x += left;
-    x.array() *= scale.array();
     acceleration = x.head(n);
     constraint_force.noalias() = A1_transposed * x.tail(r);
+    constraint_force *= scale;
     return true;
   }
 
   Eigen::MatrixXd basis;  // A1ᵀ (n × r)
   Eigen::VectorXd right;
-  Eigen::VectorXd size;  // factors of u̇ and μ, and of their equations
   BorderedLu lu;
 };
 
@@ -169,8 +146,6 @@ public:
       auto x = independent.head(p);
       Q_B.noalias() = problem.mass_matrix * B;
       reduced.matrix(p).noalias() = B.transpose() * Q_B;
-      size_inertia(problem);
-      reduced.size_by(B, inertia_root);
       x.noalias() = B.transpose() * force;
       if (!reduced.factor(p))
       {

@@ -68,7 +68,6 @@ public:
     auto Q_N = mass_complement.leftCols(p);
     Q_N.noalias() = problem.mass_matrix * N_transposed;
     reduced.matrix(p).noalias() = N_transposed.transpose() * Q_N;
-    reduced.size_by(N_transposed, inertia_root);  // of `orthogonal_part`
     if (!reduced.factor(p))
     {
       return false;

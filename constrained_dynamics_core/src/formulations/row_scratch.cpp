@@ -24,7 +24,6 @@ RowScratch::RowScratch(int speed_count, int max_row_count)
   constraint_force(Eigen::VectorXd::Zero(speed_count)),
   multipliers(Eigen::VectorXd::Zero(max_row_count)),
   row_miss(Eigen::VectorXd::Zero(max_row_count)),
-  inertia_root(Eigen::VectorXd::Zero(speed_count)),
   freed_speeds(Eigen::VectorXd::Zero(speed_count))
 {
 }
@@ -61,11 +60,6 @@ Status RowScratch::begin(const RowProblem & problem, const RankOptions & options
     factorisation.particular(problem.bias, beta());  // (E4)
   }
   return status;
-}
-
-void RowScratch::size_inertia(const RowProblem & problem) noexcept CD_NONBLOCKING
-{
-  inertia_root = problem.mass_matrix.diagonal().cwiseAbs().cwiseSqrt();
 }
 
 void RowScratch::expand(const ConstVectorRef & independent) noexcept CD_NONBLOCKING
@@ -248,8 +242,7 @@ RootScratch::RootScratch(int speed_count, int max_row_count)
 
 bool RootScratch::factor_root(const RowProblem & problem) noexcept CD_NONBLOCKING
 {
-  size_inertia(problem);
-  if (!inertia.factor(problem.mass_matrix, inertia_root))
+  if (!inertia.factor(problem.mass_matrix))
   {
     return false;
   }

@@ -83,9 +83,6 @@ public:
   /// misses are round-off. `row_size` as above.
   double worst_contradiction(const RowProblem & problem, double row_size) noexcept CD_NONBLOCKING;
 
-  /// Finds `inertia_root`.
-  void size_inertia(const RowProblem & problem) noexcept CD_NONBLOCKING;
-
   Eigen::Index speed_count() const { return acceleration.size(); }
   Eigen::Index rank() const { return factorisation.rank(); }
   Eigen::VectorBlock<Eigen::VectorXd> beta() { return particular.head(rank()); }
@@ -98,7 +95,6 @@ public:
   Eigen::VectorXd constraint_force;
   Eigen::VectorXd multipliers;
   Eigen::VectorXd row_miss;      // S |A u̇ − b|
-  Eigen::VectorXd inertia_root;  // roots of what round-off of the diagonal of Q is relative to
   Eigen::VectorXd freed_speeds;  // bounds of what the forces would accelerate without constraints
 
 private:

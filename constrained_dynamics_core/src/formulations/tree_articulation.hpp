@@ -72,15 +72,6 @@ inline void add_to_hinge(
   hinge.scale += v.squaredNorm() * b.M.trace() + w.squaredNorm() * b.J.trace();
 }
 
-/// How many speeds of a joint, the first ones, are linear.
-constexpr int linear_speeds_of(JointKind kind)
-{
-  return kind == JointKind::kFloating || kind == JointKind::kTranslation ? 3
-         : kind == JointKind::kPlanar                                    ? 2
-         : kind == JointKind::kPrismatic                                 ? 1
-                                                                         : 0;
-}
-
 /// S of a joint of several degrees of freedom.
 inline void set_subspace(
   JointKind kind, const Eigen::Matrix3d & R, Eigen::Matrix<double, 6, 6> & S) noexcept

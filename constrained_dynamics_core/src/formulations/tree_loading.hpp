@@ -30,12 +30,6 @@ inline void TreeSolver::begin(const TreeProblem & problem, TreeSolverData & data
     const BodyMotion & m = tree_data.motions[i];
     TreeSolverData::Body & b = data.bodies[i];
     const Eigen::Vector3d c = m.rotation.lazyProduct(body.moment);
-    if (is_light_[i])
-    {
-      b.mass_size = 0.0;
-      b.moment_size = 0.0;
-      b.loss = 1.0;
-    }
     if (is_hinge_[i])
     {
       const bool turns = body.kind == JointKind::kRevolute;

@@ -4,10 +4,7 @@
 #include "formulations/tree_pattern.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
-
-#include "formulations/tree_articulation.hpp"
 
 namespace constrained_dynamics
 {
@@ -103,7 +100,6 @@ TreePattern::TreePattern(const ConstraintSet & constraints, const KinematicTree 
     const bool is_top = std::find(top.begin(), top.end(), i) != top.end();
     is_hinge_.push_back(body.parent < 0 && body.nu == 1 && !is_top);
   }
-  find_light_bodies();
   order_rows(top, paths);
   PlaceOf place_of;
   Paths passing;
@@ -229,54 +225,6 @@ void TreePattern::find_places(
     if (above >= 0)
     {
       place_of[{above, k}] = elimination_place_.back();
-    }
-  }
-}
-
-void TreePattern::find_light_bodies()
-{
-  // [1] Inertia of its own below this fraction of what a body may carry does not hide its
-  // round-off.
-  constexpr double kNegligible = 1e-11;
-  const std::size_t count = tree_.bodies.size();
-  // Bounds of the traces of M and J, whatever the angles.
-  std::vector<double> mass(count, 0.0);
-  std::vector<double> moment(count, 0.0);
-  is_light_.assign(count, 0);
-  for (std::size_t i = count; i-- > 0;)
-  {
-    const TreeBody & body = tree_.bodies[i];
-    mass[i] += 3.0 * body.mass;
-    moment[i] += body.inertia.trace();
-    if (body.parent >= 0)
-    {
-      const double root = std::sqrt(moment[i]) + body.position.norm() * std::sqrt(mass[i]);
-      mass[idx(body.parent)] += mass[i];
-      moment[idx(body.parent)] += root * root;
-    }
-    Eigen::Matrix<double, 6, 6> inertia = Eigen::Matrix<double, 6, 6>::Zero();
-    const Eigen::Vector3d & c = body.moment;
-    inertia.topLeftCorner<3, 3>().diagonal().setConstant(body.mass);
-    inertia.topRightCorner<3, 3>() << 0.0, c(2), -c(1), -c(2), 0.0, c(0), c(1), -c(0), 0.0;
-    inertia.bottomLeftCorner<3, 3>() = inertia.topRightCorner<3, 3>().transpose();
-    inertia.bottomRightCorner<3, 3>() = body.inertia;
-    Eigen::Matrix<double, 6, 6> S;
-    if (is_simple(body.kind))
-    {
-      S.setZero();
-      S(body.kind == JointKind::kRevolute ? 5 : 2, 0) = 1.0;
-    }
-    else
-    {
-      set_subspace(body.kind, Eigen::Matrix3d::Identity(), S);
-    }
-    Eigen::Matrix<double, 6, 6> D = S.transpose() * inertia * S;
-    D.diagonal().head(body.nu) += tree_.armature.segment(body.u, body.nu);
-    is_light_[i] = factor_small(D, body.nu) ? 0 : 1;
-    for (int k = 0; k < body.nu && !is_light_[i]; ++k)
-    {
-      const double carried = k < linear_speeds_of(body.kind) ? mass[i] : moment[i];
-      is_light_[i] = kNegligible * carried * D(k, k) * D(k, k) > 1.0 ? 1 : 0;
     }
   }
 }

@@ -60,8 +60,6 @@ protected:
   std::vector<int> joint_of_body_;  // place in TreeSolverData::joints, −1: simple
   int joint_count_ = 0;
   std::vector<char> is_hinge_;  // of each body
-  // Whether a body's own inertia along its joint is round-off of what the joint carries.
-  std::vector<char> is_light_;
   std::vector<Run> runs_;
   std::vector<int> run_begin_;          // of each body; its end is the next one's begin
   std::vector<int> elimination_begin_;  // positions eliminated on a body; [0] is the world's
@@ -73,7 +71,6 @@ protected:
   int place_count_ = 0;        // and where rows are eliminated
 
 private:
-  void find_light_bodies();
   using Paths = std::vector<std::vector<int>>;         // joints that a constraint passes
   using PlaceOf = std::map<std::pair<int, int>, int>;  // by (body, position)
   /// The bodies that a constraint touches first, and the body above all of them.

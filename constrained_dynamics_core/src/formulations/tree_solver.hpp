@@ -47,11 +47,6 @@ struct TreeSolverData
     double joint_force = 0.0;
     double D = 0.0;      // of a hinge: its inertia
     double scale = 0.0;  // and the size that its rounding is relative to
-    // Of a light body: traces of M and J that its children handed over before their joints were
-    // eliminated, and how much these have enlarged round-off.
-    double mass_size = 0.0;
-    double moment_size = 0.0;
-    double loss = 1.0;
     Eigen::Vector3d linear, angular;
     // Upper bounds of the contributions of the joints up to here: the reference for round-off.
     double linear_reach = 0.0;
@@ -193,16 +188,10 @@ private:
     const TreeProblem & problem, Solution & solution, TreeSolverData & data) const noexcept;
   void load_rows(const TreeProblem & problem, TreeSolverData & data) const noexcept;
 
-  // tree_reduction.hpp, tree_joint_reduction.hpp: from the tips to the root (E21, E22)
+  // tree_reduction.hpp: from the tips to the root (E21, E22)
   bool reduce(const TreeProblem & problem, bool strict, TreeSolverData & data) const noexcept;
   bool eliminate(int first, int last, int body, bool strict, TreeSolverData & data) const noexcept;
   void couple(std::size_t body, int speeds, TreeSolverData & data) const noexcept;
-  /// Whether D, whose round-off is relative to `scale`, is an inertia.
-  bool is_inertia(
-    std::size_t i, double D, double scale, const TreeSolverData & data) const noexcept;
-  /// Tells a light parent what it is made of. @param ratio of size and inertia of the joint.
-  void hand_sizes(
-    std::size_t i, double ratio, const Eigen::Vector3d & r, TreeSolverData & data) const noexcept;
   bool reduce_hinge(std::size_t i, TreeSolverData & data) const noexcept;
   bool reduce_simple(
     std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept;
@@ -214,9 +203,6 @@ private:
   void hand_up(
     const Run & rows, const TreeSolverData::Body & b, const Eigen::Vector3d & r,
     TreeSolverData & data) const noexcept;
-  bool factor_joint(
-    std::size_t i, TreeSolverData::Joint & joint, const TreeSolverData & data,
-    double & ratio) const noexcept;
   bool reduce_joint(
     std::size_t i, const TreeData & tree_data, TreeSolverData & data) const noexcept;
   void pass_joint(

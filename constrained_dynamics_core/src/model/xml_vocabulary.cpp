@@ -57,7 +57,7 @@ private:
       const std::string name = a->Name();
       if (!is_foreign(name) && !contains(as.attributes, name))
       {
-        warn(element, "attribute '" + shortened(name) + "'", name, as.attributes);
+        warn(element, element, "attribute '" + shortened(name) + "'", name, as.attributes);
       }
     }
   }
@@ -77,7 +77,7 @@ private:
       {
         if (!is_foreign(name))
         {
-          warn(element, "element <" + shortened(name) + ">", name, names_of(as.children));
+          warn(*e, element, "element <" + shortened(name) + ">", name, names_of(as.children));
         }
       }
       else if (!found->second.empty())
@@ -103,9 +103,10 @@ private:
     return names;
   }
 
+  /// Of what stands at `at` in an element.
   void warn(
-    const XMLElement & element, const std::string & what, const std::string & name,
-    const std::vector<std::string> & allowed)
+    const XMLElement & at, const XMLElement & element, const std::string & what,
+    const std::string & name, const std::vector<std::string> & allowed)
   {
     const std::string of = element.Name();
     if (warnings_.size() >= kMostWarnings || !seen_.insert(of + " " + what).second)
@@ -115,7 +116,7 @@ private:
     const char * called = element.Attribute("name");
     const std::vector<std::string> near = nearest_names(name, allowed);
     warnings_.push_back(
-      XmlReader::place(element) + what + " of <" + of + ">" +
+      XmlReader::place(at) + what + " of <" + of + ">" +
       (called ? " '" + shortened(called) + "'" : "") + " is not known and not read" +
       (near.empty() ? "" : "; did you mean '" + near.front() + "'?"));
   }
