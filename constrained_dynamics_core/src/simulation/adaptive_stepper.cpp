@@ -13,15 +13,6 @@
 namespace constrained_dynamics
 {
 
-namespace
-{
-
-// [1] Parts of a step whose power has kinks: the work between two of them is known to the square of
-// their length.
-constexpr int kFineParts = 64;
-
-}  // namespace
-
 AdaptiveStepper::AdaptiveStepper(SimulationCore & of, double until)
 : of_(of),
   motion_(of),
@@ -138,51 +129,27 @@ Status AdaptiveStepper::book_until(double time)
 /// Books the part of the step until a time.
 void AdaptiveStepper::book(double time)
 {
-  if (stepper_.is_stiff())
-  {
-    book_samples(time, step_end_ - start_, 1);
-  }
-  else if (has_rough_power(step_end_ - start_))
-  {
-    book_samples(time, step_end_ - start_, kFineParts);
-  }
-  else
+  if (!stepper_.is_stiff())
   {
     of_.book_->add_dopri_step(start_, step_end_, time, view_of(begin_), of_.workspace());
+    return;
   }
-}
-
-bool AdaptiveStepper::has_rough_power(double h) const noexcept
-{
-  // A hundred such steps together would be as wrong as the run may be.
-  return of_.book_->has_rough_power(h, 0.01 * of_.options_.error_tolerance);
+  book_samples(time);
 }
 
 /// The same by samples of the dense output, without stages that lie beyond that time.
-/// @param h of the step that the stages belong to. @param parts that are sampled one by one.
-void AdaptiveStepper::book_samples(double time, double h, int parts)
+void AdaptiveStepper::book_samples(double time)
 {
-  const bool is_explicit = !stepper_.is_stiff();
-  Eigen::VectorXd error = is_explicit ? of_.book_->dopri_error(h) : stepper_.stiff_error();
-  error /= parts;
-  const auto time_of = [&](double part)
-  { return part < parts ? start_ + part / parts * (time - start_) : time; };
-  for (int k = 0; k < parts; ++k)
+  const Eigen::VectorXd error =
+    stepper_.is_stiff() ? stepper_.stiff_error() : of_.book_->dopri_error(step_end_ - start_);
+  motion_.begin_step();
+  for (const double part : RunBook::sample_places())
   {
-    motion_.begin_step();
-    for (const double place : RunBook::sample_places())
-    {
-      const double at = time_of(k + place);
-      stepper_.calc_state(at, x_);
-      motion_.derive(x_, slope_, at);
-    }
-    of_.book_->add_sampled_step(
-      time_of(k), time_of(k + 1), view_of(begin_), error, of_.workspace());
+    const double at = part < 1.0 ? start_ + part * (time - start_) : time;
+    stepper_.calc_state(at, x_);
+    motion_.derive(x_, slope_, at);
   }
-  if (is_explicit)
-  {
-    of_.book_->go_on_from_last();
-  }
+  of_.book_->add_sampled_step(start_, time, view_of(begin_), error, of_.workspace());
 }
 
 /// Whether a slip in a plane has come to its end. The last stages of a separate step would fall on
@@ -231,7 +198,7 @@ Status AdaptiveStepper::arrive(const Advance & made)
       }
       else if (made.has_ended && ends_slip_in_plane())
       {
-        book_samples(made.time, step_end_ - start_, 1);
+        book_samples(made.time);
         stepper_.calc_state(made.time, x_);
       }
       else if (stepper_.is_stiff())
@@ -242,16 +209,7 @@ Status AdaptiveStepper::arrive(const Advance & made)
       else
       {
         stepper_.step_to(made.time, x_);
-        if (has_rough_power(made.time - start_))
-        {
-          const StateVector reached = x_;
-          book_samples(made.time, made.time - start_, kFineParts);
-          x_ = reached;
-        }
-        else
-        {
-          of_.book_->add_dopri_step(start_, made.time, made.time, view_of(begin_), of_.workspace());
-        }
+        of_.book_->add_dopri_step(start_, made.time, made.time, view_of(begin_), of_.workspace());
       }
       accept(made.time);
       return check_progress(made.time, true);

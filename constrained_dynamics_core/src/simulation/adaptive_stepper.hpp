@@ -40,8 +40,7 @@ public:
 
 private:
   void book(double time);
-  void book_samples(double time, double h, int parts);
-  bool has_rough_power(double h) const noexcept;
+  void book_samples(double time);
   bool ends_slip_in_plane() const noexcept;
   void begin_phase();
   void accept(double time);

@@ -66,10 +66,6 @@ public:
   void add_dopri_step(
     double time, double step_end, double end, const ConstVectorRef & x,
     const Workspace & workspace) noexcept;
-  /// Whether the power of the stages varies more than their quadrature follows, so that the work of
-  /// the step of length h is not known to that fraction of the energy: where a cable goes slack
-  /// while it is stretched, the power has a kink, but the motion, which chooses the step, has none.
-  bool has_rough_power(double h, double fraction) const noexcept;
   /// The estimated error of a step of length h, from its stages.
   const Eigen::VectorXd & dopri_error(double h) noexcept;
 
@@ -83,8 +79,6 @@ public:
   void add_sampled_step(
     double time, double end, const ConstVectorRef & x, const ConstVectorRef & error,
     const Workspace & workspace) noexcept;
-  /// The next step begins with the stage that was recorded last.
-  void go_on_from_last() noexcept;
 
   // ---- all of them
 

@@ -143,28 +143,8 @@ void RunBook::add_dopri_step(
   const std::array<double, kMostStages> weights = dopri_weights((end - time) / h);
   add_step(h, weights.data(), static_cast<int>(kMostStages));
   error_.add(norms(dopri_error(h), workspace));
-  go_on_from_last();
-}
-
-void RunBook::go_on_from_last() noexcept
-{
   stages_[0] = stages_[kMostStages - 1];
   slopes_[0].swap(slopes_[kMostStages - 1]);
-}
-
-bool RunBook::has_rough_power(double h, double fraction) const noexcept
-{
-  double error = 0.0;
-  for (std::size_t k = 0; k < kWorkKinds; ++k)
-  {
-    double difference = 0.0;
-    for (std::size_t i = 0; i < kMostStages; ++i)
-    {
-      difference += kDopriError[i] * stages_[i].power[k];
-    }
-    error += std::abs(h * difference);
-  }
-  return error > fraction * balance_.scale;
 }
 
 const Eigen::VectorXd & RunBook::dopri_error(double h) noexcept
